@@ -1,0 +1,39 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-slow check bench format mutants clean
+
+demo: $(READY)  ## the main job, with what it installs itself
+	$(BIN)/windrow demo
+
+test: check  ## static checks, then the tests
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(READY)  ## the long checks
+	$(BIN)/python -m pytest -n 2 -m slow
+
+mutants: $(READY)  ## breaks the algorithms on purpose; every mutant must be caught
+	$(BIN)/python tests/mutants.py
+
+check: $(READY)  ## format, lint, types, the architecture
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## all experiments, small
+	$(BIN)/windrow bench --quick
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+$(READY): pyproject.toml constraints.txt
+	python3 -m venv $(VENV)
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache bench-results

@@ -1,0 +1,230 @@
+"""`Aggregate`: lift, combine, lower (paper 1, §3.1) and the algebraic facts that algorithms ask for.
+
+Two layers, so that each formula is written once:
+
+* the *core* functions know nothing of nulls: `lift(*row) -> partial`, `combine(older, newer) -> partial`,
+  `lower(partial) -> answer`. They are plain Python that numba can compile where partials are tuples of numbers;
+* the *monoid* adjoins `None` as the identity ("no rows yet"), which is how nulls are skipped and how the
+  aggregate of no rows gets its answer (`empty`) without asking every formula to think of it.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from windrow.errors import WindrowError
+
+Partial = Any
+
+
+def same(value: Any) -> Any:
+    """The default `lower`: the partial is the answer."""
+    return value
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """The form of an aggregate that compiles: every partial is a tuple of numbers.
+
+    `identity` fixes the width and the column types (int, float or bool). `freeze` and `thaw` turn a plain partial
+    into such a tuple and back; both default to leaving it alone. `total` says that no function here can raise.
+    """
+
+    lift: Callable[..., tuple]
+    combine: Callable[[tuple, tuple], tuple]
+    lower: Callable[[tuple], Any]
+    identity: tuple
+    inverse: Callable[[tuple, tuple], tuple] | None = None
+    freeze: Callable[[Partial], tuple] = same
+    thaw: Callable[[tuple], Partial] = same
+    #: whether `lower` has an answer; None: always. (Asked beside it, so that loops stay free of branches.)
+    defined: Callable[[tuple], bool] | None = None
+    #: the type of the answer: "float64", "int64", "bool"; None: that of the first input
+    answer: str | None = "float64"
+    total: bool = True
+    restores_input: bool = False  # the answer is one of the first input's values (min, max, first ...)
+
+
+class Aggregate:
+    """An aggregate of one's own: `combine` must be associative, `identity` its neutral element.
+
+    >>> import windrow
+    >>> vwap = windrow.Aggregate(
+    ...     lift=lambda price, volume: (price * volume, volume),
+    ...     combine=lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    ...     lower=lambda s: s[0] / s[1],
+    ...     identity=(0.0, 0.0),
+    ... )
+    >>> vwap.lower(vwap.combine(vwap.lift(10.0, 1.0), vwap.lift(20.0, 3.0)))
+    17.5
+    >>> vwap("price", "volume").columns
+    ('price', 'volume')
+
+    Args:
+        lift: a row's values -> a partial.
+        combine: two neighbouring partials, the older first -> their partial. Must not change its arguments.
+        lower: the window's partial -> the answer.
+        identity: the neutral partial. Numbers or a tuple of numbers: the aggregate is compiled.
+        inverse: `inverse(combine(a, b), a) == b`, where there is such a function (and it is exact).
+        commutative: the order of rows does not matter.
+        selective: `combine` returns one of its arguments (min- and max-like).
+        name: for messages; the class of a user's aggregate is known as "user's own" otherwise.
+    """
+
+    columns: tuple[str, ...] = ()
+    builtin = False
+    #: which of lift's arguments must not be null for the row to count; None: all of them
+    needs: tuple[int, ...] | None = None
+    #: what `lower` gives for a window without rows
+    empty: Any = None
+    #: the same aggregate in exact, invertible arithmetic, where this one rounds
+    exact: Aggregate | None = None
+    #: how often combine was called; None: not counted (see `swag.counting`)
+    combines: Any = None
+
+    def __init__(
+        self,
+        lift: Callable[..., Partial],
+        combine: Callable[[Partial, Partial], Partial],
+        lower: Callable[[Partial], Any] = same,
+        identity: Partial = None,
+        *,
+        inverse: Callable[[Partial, Partial], Partial] | None = None,
+        commutative: bool = False,
+        selective: bool = False,
+        name: str = "user's own",
+    ) -> None:
+        for label, function in (("lift", lift), ("combine", combine), ("lower", lower)):
+            if not callable(function):
+                raise TypeError(f"{label} must be a function, not {type(function).__name__}")
+        self.lift, self.combine, self.lower, self.identity = lift, combine, lower, identity
+        self.inverse = inverse
+        self.commutative, self.selective, self.name = commutative, selective, name
+        self.core_lift, self.core_combine, self.core_lower = lift, combine, lower
+        self.core_inverse = inverse
+        self.numeric: Callable[[Sequence[str]], Numeric | None] = self._own_numeric
+
+    @property
+    def invertible(self) -> bool:
+        """There is an exact inverse, here or in the exact form."""
+        return self.inverse is not None or self.exact is not None
+
+    @property
+    def arity(self) -> tuple[int, int | None]:
+        """How many columns `lift` takes: at least, at most (None: any number)."""
+        try:
+            parameters = inspect.signature(self.core_lift).parameters.values()
+        except (TypeError, ValueError):  # a C function without a signature
+            return 1, None
+        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        most = None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
+        return sum(p.default is p.empty for p in positional), most
+
+    def __call__(self, *columns: str) -> Aggregate:
+        """The same aggregate over named columns, for a query."""
+        least, most = self.arity
+        if len(columns) < least or (most is not None and len(columns) > most):
+            expected = f"{least}" if most == least else f"{least} to {most}" if most is not None else f"{least} or more"
+            raise WindrowError(f"{self.name} takes {expected} column(s), got {len(columns)}: {', '.join(columns)}")
+        bound = copy.copy(self)
+        bound.columns = tuple(columns)
+        return bound
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(self.columns)})"
+
+    # The monoid with None adjoined: what the plain engine runs on.
+
+    def monoid_lift(self, *row: Any) -> Partial | None:
+        """`lift`, or None where the row is to be skipped."""
+        needed = row if self.needs is None else [row[i] for i in self.needs]
+        for value in needed:
+            if value is None:
+                return None
+        return self.core_lift(*row)
+
+    def monoid_combine(self, older: Partial | None, newer: Partial | None) -> Partial | None:
+        """`combine` with None as identity."""
+        if older is None:
+            return newer
+        if newer is None:
+            return older
+        return self.core_combine(older, newer)
+
+    def monoid_lower(self, partial: Partial | None) -> Any:
+        """`lower`, or `empty` where there was no row."""
+        return copy.copy(self.empty) if partial is None else self.core_lower(partial)  # a copy: [] is the caller's
+
+    def monoid_inverse(self, total: Partial | None, oldest: Partial | None) -> Partial | None:
+        """`inverse` with None as identity."""
+        if total is None or oldest is None:
+            return total
+        assert self.core_inverse is not None
+        return self.core_inverse(total, oldest)
+
+    def _own_numeric(self, dtypes: Sequence[str]) -> Numeric | None:
+        """A user's aggregate compiles when its identity is a number or a tuple of numbers."""
+        if isinstance(self.identity, (int, float)):
+            lift, combine, lower, inverse = self.lift, self.combine, self.lower, self.inverse
+            return Numeric(
+                lift=Wrapped("lift", lift),
+                combine=Wrapped("combine", combine),
+                lower=Wrapped("lower", lower),
+                identity=(self.identity,),
+                inverse=None if inverse is None else Wrapped("combine", inverse),
+                freeze=lambda p: (p,),
+                thaw=lambda p: p[0],
+                total=False,
+            )
+        flat = isinstance(self.identity, tuple) and self.identity
+        if flat and all(isinstance(part, (int, float)) for part in self.identity):
+            return Numeric(
+                self.lift, self.combine, self.lower, self.identity, inverse=self.inverse, freeze=tuple, total=False
+            )
+        return None
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """A function on bare numbers that the compiler is to wrap for 1-tuples (role: lift, combine or lower)."""
+
+    role: str
+    function: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise TypeError("only the compiler calls this")  # pragma: no cover
+
+
+class Builtin(Aggregate):
+    """An aggregate of the library: public `lift`, `combine` and `lower` are the monoid's own, its identity None."""
+
+    builtin = True
+
+    def __init__(
+        self,
+        name: str,
+        lift: Callable[..., Partial],
+        combine: Callable[[Partial, Partial], Partial],
+        lower: Callable[[Partial], Any] = same,
+        *,
+        inverse: Callable[[Partial, Partial], Partial] | None = None,
+        commutative: bool = False,
+        selective: bool = False,
+        needs: tuple[int, ...] | None = None,
+        empty: Any = None,
+        exact: Aggregate | None = None,
+        numeric: Callable[[Sequence[str]], Numeric | None] | None = None,
+        dump: Callable[[Partial], Any] = same,
+        load: Callable[[Any], Partial] = same,
+    ) -> None:
+        super().__init__(lift, combine, lower, inverse=inverse, commutative=commutative, selective=selective, name=name)
+        self.needs, self.empty, self.exact = needs, empty, exact
+        self.numeric = numeric or (lambda dtypes: None)
+        self.dump, self.load = dump, load  # partial <-> what a snapshot can hold
+        self.lift, self.combine, self.lower = self.monoid_lift, self.monoid_combine, self.monoid_lower
+        self.inverse = None if inverse is None else self.monoid_inverse
+        self.identity = None

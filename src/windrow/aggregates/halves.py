@@ -1,0 +1,61 @@
+"""Compiled sums of ints: kept as high and low halves, each an int64, neither of which overflows before 2^31 rows.
+
+So a sum is exact whatever the order of its rows, has an exact inverse, and is known to be too large only where it is.
+"""
+
+from __future__ import annotations
+
+from windrow.aggregates.arithmetic import add_three, add_two, subtract_three, subtract_two
+from windrow.aggregates.base import Numeric
+
+LOW = 0xFFFFFFFF
+
+
+def lift(x):
+    x = int(x)
+    return (x >> 32, x & LOW)
+
+
+def lift_counted(x):
+    x = int(x)
+    return (1.0, x >> 32, x & LOW)
+
+
+def lower_sum(p):
+    high = p[0] + (p[1] >> 32)
+    if high < -(1 << 31) or high >= 1 << 31:
+        raise OverflowError("the sum does not fit a 64-bit integer")
+    return (high << 32) | (p[1] & LOW)
+
+
+def lower_mean(p):
+    # both parts are exact as floats, so this rounds once, as float(total) does
+    total = (p[1] + (p[2] >> 32)) * 4294967296.0 + (p[2] & LOW)
+    return total / p[0]
+
+
+def whole(high: int, low: int) -> int:
+    """The number whose halves these are."""
+    return (int(high) << 32) + int(low)
+
+
+INT_SUM = Numeric(
+    lift,
+    add_two,
+    lower_sum,
+    (0, 0),
+    inverse=subtract_two,
+    answer="int64",
+    total=False,
+    freeze=lambda p: lift(p[0]),
+    thaw=lambda p: (whole(*p),),
+)
+INT_MEAN = Numeric(
+    lift_counted,
+    add_three,
+    lower_mean,
+    (0.0, 0, 0),
+    inverse=subtract_three,
+    freeze=lambda p: (float(p[0]), *lift(p[1])),
+    thaw=lambda p: (int(p[0]), whole(p[1], p[2])),
+)

@@ -1,0 +1,1 @@
+"""Columns of partials, compilation and whole batches. The only package that imports numba."""

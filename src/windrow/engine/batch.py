@@ -1,0 +1,320 @@
+"""Whole arrays through a window: columns in, bounds, the driver, answers out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from windrow.engine import blocks, driver
+from windrow.engine.bounds import row_bounds, time_bounds
+from windrow.engine.compiler import CompilationFailed, cached
+from windrow.engine.fingerprint import Unhashable, fingerprint
+from windrow.engine.forms import Form, compiled_form
+from windrow.engine.inputs import Column, read_columns, read_keys, read_times
+from windrow.errors import WindrowError
+
+__all__ = ["Carry", "carried_state", "carry_from", "form_for", "read_columns", "sample_rows", "slide", "slide_between"]
+
+#: answers whose bounds are worked out at a time, so that they stay in the cache
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Carry:
+    """What goes on from one batch to the next beside the window itself."""
+
+    key: Any = None
+    times: np.ndarray | None = None  # of the rows in the window, then of those that wait
+    waiting: tuple[Column, ...] = ()  # rows that no window has taken in yet (closed left or none)
+    mode: str = ""  # by rows or by time: a window does not change its mind
+
+
+def carried_state(carry: Carry) -> tuple:
+    """A carry as plain values, for a snapshot."""
+    waiting = tuple(
+        (c.values if c.values.dtype != object else c.values.tolist(), c.mask, c.dtype.str) for c in carry.waiting
+    )
+    return carry.key, carry.times, waiting, carry.mode
+
+
+def carry_from(state: tuple) -> Carry:
+    """The inverse of `carried_state`."""
+    key, times, waiting, mode = state
+    columns = []
+    for values, mask, dtype in waiting:
+        array = values
+        if isinstance(values, list):
+            array = np.empty(len(values), object)
+            array[:] = values
+        columns.append(Column(array, mask, np.dtype(dtype)))
+    return Carry(key, times, tuple(columns), mode)
+
+
+def sample_rows(columns: tuple[Column, ...], count: int = 24) -> list[tuple]:
+    """A few rows from all over the columns."""
+    n = len(columns[0].values)
+    at = np.unique(np.linspace(0, n - 1, min(n, count)).astype(np.int64))
+    picked = [Column(c.values[at], None if c.mask is None else c.mask[at], c.dtype).objects() for c in columns]
+    return list(zip(*picked, strict=True))
+
+
+def slide(w: Any, columns: tuple[Column, ...], window: Any, *, times: Any, keys: Any, closed: str) -> Any:
+    """`Swag.slide`."""
+    n = len(columns[0].values)
+    starts, last_key = read_keys(keys, n, w.carry.key)
+    mode = "rows" if times is None else f"time, closed {closed}"
+    if w.carry.mode not in ("", mode) and len(w):
+        raise WindrowError(f"this window slides by {w.carry.mode}; it cannot go on by {mode}")
+    if n == 0:
+        last_key = w.carry.key
+    saved = None
+    try:
+        form = _form(w, columns)
+        if form is None or not form.total:
+            saved = w._saved()
+        w._become(form)
+        if times is None:
+            answers = _by_rows(w, columns, starts, _row_count(window), keys is not None)
+            w.carry = Carry(last_key, mode=mode)
+        else:
+            answers = _by_time(w, columns, starts, times, window, closed)
+            w.carry = replace(w.carry, key=last_key, mode=mode)
+    except BaseException:
+        if saved is not None:
+            w._restore(saved)
+        raise
+    return answers
+
+
+def _row_count(window: Any) -> int:
+    if isinstance(window, (bool, float)) or not hasattr(window, "__index__"):
+        raise WindrowError(f"a window by rows is a whole number of rows, not {window!r} (a duration needs times=)")
+    if window < 1:
+        raise WindrowError(f"a window holds at least 1 row, not {window}")
+    return int(window)
+
+
+def _form(w: Any, columns: tuple[Column, ...]) -> Form | None:
+    """The compiled form for these columns and for what the window holds already; None: plain Python."""
+    if w.plain_only or (w.counted and len(w) and not w.form.compiled):
+        return None  # what inverses have been taken from stays exact as it is
+    masked = tuple(column.mask is not None for column in columns)
+    if len(w) and (w.form.masked or not w.form.compiled):  # what is in the window may hold nulls, too
+        masked = (True,) * len(columns)
+    return form_for(w.of, tuple(column.kind for column in columns), masked)
+
+
+_FORMS: dict[Any, Form | None] = {}
+
+
+def form_for(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Form | None:
+    """`compiled_form`, made once a process for all aggregates that do the same."""
+    if "object" in kinds:
+        return None
+    try:
+        parts = getattr(aggregate, "parts", None) or [(aggregate, ())]
+        key: Any = fingerprint(
+            [
+                (
+                    part.core_lift,
+                    part.core_combine,
+                    part.core_lower,
+                    part.core_inverse,
+                    part.identity,
+                    columns,
+                    part.builtin,
+                )
+                for part, columns in parts
+            ],
+            kinds,
+            masked,
+        )
+    except Unhashable:
+        key = (id(aggregate), kinds, masked)
+        _KEPT[id(aggregate)] = aggregate  # so that its id is not given away
+    if key not in _FORMS:
+        _FORMS[key] = compiled_form(aggregate, kinds, masked)
+    return _FORMS[key]
+
+
+_KEPT: dict[int, Any] = {}
+
+
+def _run(w: Any, name: str) -> Any:
+    """The driver for this algorithm and form, compiled once a process and kept on disk."""
+    key = (type(w), name)
+    if key not in w.form.memo:
+        kernel = type(w).kernel(w.form)
+        if name == "rows":
+            made = blocks.rows(kernel, w.form, type(w).registers)
+        else:
+            made = driver.between(kernel, w.form)
+        w.form.memo[key] = cached(made) if w.form.compiled else made
+    return w.form.memo[key]
+
+
+def _by_rows(w: Any, columns: tuple[Column, ...], starts: np.ndarray, window: int, keyed: bool) -> Any:
+    n, carried = len(starts), len(w)
+    if carried > window:
+        raise WindrowError(f"the window holds {carried} rows already, more than the {window} it may hold")
+    _make_room(w, min(window, carried + n))
+    fast = w.fused and w.form.compiled and n > 0
+    out, valid = _room(w.form, n, every_window_has_rows=fast)
+    done = np.zeros(1, np.int64)
+    data, masks = _arrays(w.form, columns)
+    if fast:
+        before = None if w.form.total else w._saved()
+        try:
+            w.r = _registers(w, _run(w, "rows")(
+                w.s, w.r, data, masks, starts if keyed else starts[:0], window, *blocks.scratch(w.form, window), out, valid, done
+            ))  # fmt: skip
+            return _answers(w, columns, out, valid)
+        except CompilationFailed:
+            raise
+        except Exception:
+            if before is None:
+                raise
+            w._restore(before)  # once more, row by row, to name the row
+            out, valid = _room(w.form, n)
+    run = _run(w, "between")
+    size = min(n, CHUNK)
+    lo, hi = np.empty(size, np.int64), np.empty(size, np.int64)
+    f, e, begin = 0, carried, 0
+    for a in range(0, n, CHUNK):
+        z = min(n, a + CHUNK)
+        begin = row_bounds(starts, carried, begin, a, z, window, lo, hi)
+        f, e = _drive(w, run, f, e, data, masks, carried, lo[: z - a], hi[: z - a], out, valid, done, a, carried)
+    return _answers(w, columns, out, valid)
+
+
+def _by_time(w: Any, columns: tuple[Column, ...], starts: np.ndarray, times: Any, window: Any, closed: str) -> Any:
+    if closed not in ("right", "left", "both", "none"):
+        raise WindrowError(f"closed is right, left, both or none, not {closed!r}")
+    stamps, duration = read_times(times, window, len(starts))
+    n, inserted = len(starts), len(w)
+    before = w.carry.times if w.carry.times is not None else np.empty(0, np.int64)
+    carried = len(before)
+    if carried and n and not starts[0] and closed in ("right", "both") and stamps[0] == before[-1]:
+        raise WindrowError(f"rows of one time must come in one batch; time {stamps[0]} ended the batch before")
+    stamps = np.concatenate([before, stamps])
+    lo, hi = np.empty(n, np.int64), np.empty(n, np.int64)
+    wrong = time_bounds(
+        stamps, starts, carried, inserted, duration, closed in ("left", "both"), closed in ("right", "both"), lo, hi
+    )
+    if wrong >= 0:
+        raise WindrowError(
+            f"row {wrong}: its time {stamps[carried + wrong]} is before {stamps[carried + wrong - 1]}; sort by key and time"
+        )
+    if w.carry.waiting:
+        columns = tuple(late.followed_by(new) for late, new in zip(w.carry.waiting, columns, strict=True))
+    answers, f, e = _between(w, columns, lo, hi, inserted, carried)
+    waiting = tuple(column.since(e - inserted) for column in columns) if e < len(stamps) else ()
+    w.carry = Carry(times=stamps[f:], waiting=waiting)
+    return answers
+
+
+def slide_between(w: Any, columns: tuple[Column, ...], lo: Any, hi: Any) -> Any:
+    """`Swag.slide_between`."""
+    lo, hi = np.ascontiguousarray(lo, np.int64), np.ascontiguousarray(hi, np.int64)
+    n = len(columns[0].values)
+    if len(w):
+        raise WindrowError("slide_between starts with an empty window")
+    if len(lo) != len(hi) or (lo > hi).any() or (np.diff(lo) < 0).any() or (np.diff(hi) < 0).any():
+        raise WindrowError("lo and hi must be as long, lo <= hi, and neither may move back")
+    if len(lo) and (lo[0] < 0 or hi[-1] > n):
+        raise WindrowError(f"positions from 0 to {n} are needed, not {lo[0]} to {hi[-1]}")
+    saved = w._saved()
+    try:
+        w._become(_form(w, columns))
+        answers, _, _ = _between(w, columns, lo, hi, 0, 0)
+    except BaseException:
+        w._restore(saved)
+        raise
+    return answers
+
+
+def _between(w: Any, columns: tuple[Column, ...], lo: np.ndarray, hi: np.ndarray, inserted: int, carried: int) -> Any:
+    """Answers for windows given as positions, of which the first `inserted` rows are in the window already."""
+    n = len(lo)
+    _make_room(w, int((hi - lo).max(initial=0)))
+    out, valid = _room(w.form, n)
+    done = np.zeros(1, np.int64)
+    data, masks = _arrays(w.form, columns)
+    run = _run(w, "between")
+    f, e = 0, inserted
+    for a in range(0, n, CHUNK):
+        z = min(n, a + CHUNK)
+        f, e = _drive(w, run, f, e, data, masks, inserted, lo[a:z], hi[a:z], out, valid, done, a, carried)
+    return _answers(w, columns, out, valid), f, e
+
+
+def _drive(w, run, f, e, data, masks, first, lo, hi, out, valid, done, a, carried):
+    """One chunk through the driver; an error names the row and its window."""
+    z = a + len(lo)
+    if not w.form.compiled:
+        lo, hi = lo.tolist(), hi.tolist()
+    try:
+        r, f, e = run(
+            w.s, w.r, f, e, data, masks, first, lo, hi,
+            tuple(o[a:z] for o in out), tuple(v[a:z] for v in valid), done,
+        )  # fmt: skip
+    except CompilationFailed:
+        raise
+    except Exception as error:
+        i = int(done[0])
+        rows = f"rows {lo[i] - carried} to {hi[i] - 1 - carried}" if hi[i] - lo[i] > 1 else f"row {lo[i] - carried}"
+        if isinstance(error, OverflowError):
+            raise OverflowError(f"{error} (the window of row {a + i}: {rows})") from error
+        error.add_note(f"in the window of row {a + i}: {rows}")
+        raise
+    w.r = _registers(w, r)
+    return f, e
+
+
+def _registers(w: Any, r: Any) -> Any:
+    return r if type(r) is type(w).registers else type(w).registers(*r)
+
+
+def _make_room(w: Any, rows: int) -> None:
+    if rows > w.capacity:
+        w._grow(1 << (rows - 1).bit_length())
+
+
+def _room(form: Form, n: int, every_window_has_rows: bool = False) -> tuple[tuple, tuple]:
+    """Arrays for the answers and, where there can be nulls, for which of them there are."""
+    out = tuple(np.empty(n, object if dtype is None else dtype) for dtype in form.outputs)
+    needed = (checked or not every_window_has_rows for checked in form.checked)
+    return out, tuple(np.ones(n if flags else 0, bool) for flags in needed)
+
+
+def _arrays(form: Form, columns: tuple[Column, ...]) -> tuple[tuple, tuple]:
+    if form.compiled:
+        masks = tuple(np.ones(len(c.values) if form.masked else 0, bool) if c.mask is None else c.mask for c in columns)
+        return tuple(_read_only(c.values) for c in columns), tuple(_read_only(mask) for mask in masks)
+    return tuple(c.objects() for c in columns), tuple(None for _ in columns)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Always so, because a kernel is compiled once for arrays that can be written and once for those that cannot."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _answers(w: Any, columns: tuple[Column, ...], out: tuple, valid: tuple) -> Any:
+    """The arrays as the caller gets them: nulls masked, the input's own type where the answer is one of its values."""
+    parts = getattr(w.of, "parts", None) or [(w.of, tuple(range(len(columns))))]
+    results = []
+    for (aggregate, own), answers, there, restores in zip(parts, out, valid, w.form.restores, strict=False):
+        if w.form.compiled:
+            if not there.all():
+                if aggregate.empty is not None:
+                    answers[~there] = aggregate.empty
+                else:
+                    answers = np.ma.masked_array(answers, ~there)
+            if restores:
+                answers = columns[own[0]].restored(answers)
+        results.append(answers)
+    return tuple(results) if hasattr(w.of, "parts") and w.form.compiled else results[0]

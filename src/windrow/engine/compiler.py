@@ -1,0 +1,122 @@
+"""numba, and the disk cache of compiled kernels.
+
+numba's own cache cannot serve here: it looks at closures by pickling them, which gives other bytes in every process,
+and does not look at what a global function does at all. `cached` keeps a kernel under its `fingerprint` instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numba
+from numba.core import caching
+from numba.core.errors import NumbaError
+
+from windrow.engine.fingerprint import Unhashable, fingerprint
+
+CompilationFailed = NumbaError
+ErrorModel = Literal["python", "numpy"]
+
+
+def plain(function: Callable) -> Callable:
+    """The `jit` of plain Python: the function as it is."""
+    return function
+
+
+def inlined(error_model: ErrorModel) -> Callable[[Callable], Callable]:
+    """The `jit` of a kernel's parts. Inlined by numba, they are twice as fast as inlined by LLVM (measured)."""
+    return numba.njit(inline="always", error_model=error_model)
+
+
+def whole(error_model: ErrorModel) -> Callable[[Callable], Callable]:
+    """The `jit` of a function that is called, not inlined."""
+    return numba.njit(nogil=True, error_model=error_model)
+
+
+def return_type(function: Callable, *arguments: Any) -> Any:
+    """The numba type that a function gives for arguments of these numba types."""
+    dispatcher: Any = function if hasattr(function, "py_func") else numba.njit(function)
+    dispatcher.compile(tuple(arguments))
+    return dispatcher.overloads[tuple(arguments)].signature.return_type
+
+
+def cache_directory() -> Path | None:
+    """Where kernels are kept: WINDROW_CACHE_DIR ("": nowhere), else the user's cache, else a private temporary one."""
+    named = os.environ.get("WINDROW_CACHE_DIR")
+    if named is not None:
+        return Path(named) if named else None
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    for candidate in (Path(home) / "windrow", Path(tempfile.gettempdir()) / f"windrow-{os.getuid()}"):
+        try:
+            candidate.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError:
+            continue
+        # machine code is loaded from there: it must be ours alone
+        if os.access(candidate, os.W_OK) and candidate.stat().st_uid == os.getuid():
+            return candidate
+    return None
+
+
+class _Locator(caching._CacheLocator):
+    def __init__(self, path: Path, key: str) -> None:
+        self.path, self.key = path, key
+
+    def get_cache_path(self) -> str:
+        return str(self.path)
+
+    def get_source_stamp(self) -> str:
+        return self.key
+
+    def get_disambiguator(self) -> str:
+        return self.key[:24]
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: Any) -> None:  # pragma: no cover - never looked for
+        return None
+
+
+class _Implementation(caching.CompileResultCacheImpl):
+    def __init__(self, py_func: Any, locator: _Locator) -> None:
+        self._lineno = py_func.__code__.co_firstlineno
+        self._locator = locator
+        self._filename_base = self.get_filename_base(py_func.__name__, getattr(sys, "abiflags", ""))
+
+
+class _KernelCache(caching.FunctionCache):
+    def __init__(self, py_func: Any, path: Path, key: str) -> None:
+        self._name, self._py_func, self._key = repr(py_func), py_func, key
+        self._impl = _Implementation(py_func, _Locator(path, key))
+        self._cache_path = str(path)
+        self._cache_file = caching.IndexDataCacheFile(str(path), self._impl.filename_base, key)
+        self.enable()
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple:
+        return sig, codegen.magic_tuple(), self._key
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a torn or foreign file: compile again, and write it anew
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with contextlib.suppress(OSError):  # a full or read-only disk costs the next process a compilation, no more
+            super().save_overload(sig, data)
+
+
+def cached(dispatcher: Any) -> Any:
+    """The compiled function, kept on disk under the fingerprint of all that it consists of."""
+    directory = cache_directory()
+    if directory is not None:
+        try:
+            key = fingerprint(dispatcher, numba.__version__, sys.version)
+        except Unhashable:
+            return dispatcher
+        dispatcher._cache = _KernelCache(dispatcher.py_func, directory, key)
+    return dispatcher

@@ -1,0 +1,45 @@
+"""The driver: one loop that takes any algorithm through a batch of rows, plain or compiled.
+
+A call of a compiled function costs as much as a whole step in plain Python, so the compiled unit is a batch: rows
+come as columns, windows as positions (`bounds`), and the window's state goes on from batch to batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from windrow.engine.forms import Form
+
+
+def between(kernel: Any, form: Form) -> Callable:
+    """`run(s, r, f, e, columns, masks, first, lo, hi, out, valid, done)`, closed over an algorithm and an aggregate.
+
+    The window holds the rows at positions f to e; row i of the columns is at position first + i. For each answer the
+    window becomes [lo, hi). `done[0]` counts the answers given, so that an error can name its row.
+    """
+    clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
+    lift_at, store = form.lift_at, form.store
+
+    @form.whole
+    def run(s, r, f, e, columns, masks, first, lo, hi, out, valid, done):
+        for i in range(len(lo)):
+            done[0] = i
+            if lo[i] >= e:  # nothing of the window is left, and what lies between is not wanted
+                r = clear(s)
+                f = e = lo[i]
+            while f < lo[i]:
+                r = evict(s, r)
+                f += 1
+            while e < hi[i]:
+                r = insert(s, r, lift_at(columns, masks, e - first))
+                e += 1
+            if f == e:
+                for mask in valid:
+                    mask[i] = False
+            else:
+                store(out, valid, i, query(s, r))
+        done[0] = len(lo)
+        return r, f, e
+
+    return run

@@ -1,0 +1,377 @@
+"""An aggregate made ready to run: how a row is lifted, partials combined and kept, and answers stored.
+
+`plain_form` runs anything in the interpreter; `compiled_form` runs what is tuples of numbers, several aggregates side
+by side (`join`) and null rows included, as one tuple of columns. Algorithms and drivers cannot tell the two apart.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numba
+import numpy as np
+
+from windrow.aggregates.base import Aggregate, Numeric, Wrapped
+from windrow.engine.columns import Journal, accessors
+from windrow.engine.compiler import CompilationFailed, ErrorModel, inlined, plain, return_type, whole
+
+PYTHON = {"float64": float, "int64": int, "bool": bool}
+
+
+@dataclass(frozen=True)
+class Form:
+    """What algorithms (combine ... put_link) and drivers (lift_at, store) are closed over."""
+
+    combine: Callable
+    identity: Any
+    inverse: Callable | None
+    get: Callable
+    put: Callable
+    put_link: Callable
+    jit: Callable
+    lift_at: Callable  # (columns, masks, i) -> partial
+    store: Callable  # (out, valid, i, partial)
+    cut: Callable | None = None  # rows of partials
+    take: Callable | None = None  # rows of the input
+    whole: Callable = plain
+    dtypes: tuple[np.dtype, ...] | None = None  # of a partial's numbers; None: partials are objects
+    outputs: tuple[np.dtype | None, ...] = ()  # of the answers; None: objects
+    checked: tuple[bool, ...] = ()  # which outputs can be null
+    restores: tuple[bool, ...] = (False,)  # which answers are values of the part's first column
+    masked: bool = False  # null rows have a place in it
+    freeze: Callable[[Any], Any] | None = None
+    thaw: Callable[[Any], Any] | None = None
+    journal: Journal | None = None
+    signature: tuple = ()  # the input's types, and which columns hold nulls
+    total: bool = False
+    memo: dict = field(default_factory=dict, compare=False)
+
+    @property
+    def compiled(self) -> bool:
+        return self.dtypes is not None
+
+
+def plain_form(aggregate: Aggregate, counted: bool = False) -> Form:
+    """Partials are objects, None the identity. `counted` pairs each with its number of rows, for inverses."""
+    journal = Journal()
+    combine, inverse, lift, lower = (
+        aggregate.monoid_combine,
+        None,
+        aggregate.monoid_lift,
+        aggregate.monoid_lower,
+    )
+    if counted:
+        combine, inverse, lift, lower = _counted(aggregate)
+    if aggregate.combines is not None:
+        combine = _tallied(combine, aggregate)
+
+    def lift_at(columns, masks, i):
+        return lift(
+            *[None if mask is not None and not mask[i] else c[i] for c, mask in zip(columns, masks, strict=True)]
+        )
+
+    def store(out, valid, i, partial):
+        out[0][i] = lower(partial)
+
+    return Form(
+        combine, None, inverse, operator.getitem, journal.put, journal.put, plain, lift_at, store,
+        outputs=(None,), checked=(False,), journal=journal,
+    )  # fmt: skip
+
+
+def _tallied(combine: Callable, aggregate: Aggregate) -> Callable:
+    """`combine`, each call counted on the aggregate."""
+
+    def tallied(older, newer):
+        aggregate.combines += 1
+        return combine(older, newer)
+
+    return tallied
+
+
+def interpreted(form: Form) -> Form:
+    """The same form with nothing compiled: for single steps, which a compiled call would only make slower."""
+    if not form.compiled:
+        return form
+    assert form.dtypes is not None
+    get, put, cut = accessors(len(form.dtypes))
+
+    def put_link(links, i, value):
+        links[i] = value
+
+    return replace(
+        form, combine=_python(form.combine), inverse=form.inverse and _python(form.inverse), get=get, put=put, cut=cut,
+        put_link=put_link, jit=plain, whole=plain, lift_at=_python(form.lift_at), store=_python(form.store),
+    )  # fmt: skip
+
+
+def _python(function: Any) -> Callable:
+    return getattr(function, "py_func", function)
+
+
+def _counted(aggregate: Aggregate) -> tuple[Callable, Callable, Callable, Callable]:
+    """The monoid of (rows, partial): an inverse must know when the last row that counts has gone."""
+    if hasattr(aggregate, "parts"):
+        return _counted_join(aggregate, aggregate.parts)
+    take_out = aggregate.core_inverse
+    assert take_out is not None  # the algorithm has asked
+
+    def combine(older, newer):
+        if older is None:
+            return newer
+        if newer is None:
+            return older
+        return (older[0] + newer[0], aggregate.core_combine(older[1], newer[1]))
+
+    def inverse(total, oldest):
+        if oldest is None:
+            return total
+        if total[0] == oldest[0]:
+            return None
+        return (total[0] - oldest[0], take_out(total[1], oldest[1]))
+
+    def lift(*row):
+        partial = aggregate.monoid_lift(*row)
+        return None if partial is None else (1, partial)
+
+    def lower(partial):
+        return aggregate.monoid_lower(None if partial is None else partial[1])
+
+    return combine, inverse, lift, lower
+
+
+def _counted_join(aggregate: Aggregate, parts: Any) -> tuple[Callable, Callable, Callable, Callable]:
+    """Each part counts its own rows, since a null for one is none for another."""
+    combines, inverses, lifts, _ = zip(*(_counted(part) for part, _ in parts), strict=True)
+
+    def combine(older, newer):
+        if older is None:
+            return newer
+        if newer is None:
+            return older
+        return tuple(f(a, b) for f, a, b in zip(combines, older, newer, strict=True))
+
+    def inverse(total, oldest):
+        if oldest is None:
+            return total
+        return tuple(f(a, b) for f, a, b in zip(inverses, total, oldest, strict=True))
+
+    def lift(*row):
+        return tuple(f(*[row[i] for i in where]) for f, (_, where) in zip(lifts, parts, strict=True))
+
+    def lower(partial):
+        bare = None if partial is None else tuple(None if p is None else p[1] for p in partial)
+        return aggregate.monoid_lower(bare)
+
+    return combine, inverse, lift, lower
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One component of a compiled form: its functions, its columns of the row, its place in the partial."""
+
+    numeric: Numeric
+    columns: tuple[int, ...]
+    needs: tuple[int, ...]  # the columns that must not be null
+    masked: bool
+    at: int
+    dtypes: tuple[str, ...]
+    output: str
+
+    @property
+    def width(self) -> int:
+        return self.masked + len(self.dtypes)
+
+
+def compiled_form(aggregate: Aggregate, dtypes: Sequence[str], masked: Sequence[bool]) -> Form | None:
+    """The form over columns of these types, `masked` where they hold nulls; None where it does not compile."""
+    components = getattr(aggregate, "parts", None) or [(aggregate, tuple(range(len(dtypes))))]
+    parts: list[_Part] = []
+    at = 0
+    for component, columns in components:
+        if any(i >= len(dtypes) for i in columns):
+            return None
+        kinds = tuple(dtypes[i] for i in columns)
+        if any(kind not in ("int64", "float64", "bool") for kind in kinds):
+            return None
+        numeric = component.numeric(kinds)
+        if numeric is None:
+            return None
+        needs = tuple(columns[j] for j in (range(len(columns)) if component.needs is None else component.needs))
+        if any(masked[i] and i not in needs for i in columns):
+            return None  # a null that counts as a value has no place in a column of numbers
+        typed = _settle(component, numeric, kinds)
+        if typed is None:
+            return None
+        part = _Part(numeric, columns, needs, any(masked[i] for i in needs), at, *typed)
+        parts.append(part)
+        at += part.width
+    own = not all(component.builtin for component, _ in components)
+    made = _assemble(tuple(parts), len(dtypes), at, own, joined=hasattr(aggregate, "parts"))
+    return replace(made, signature=(tuple(dtypes), tuple(masked)))
+
+
+def _settle(component: Aggregate, numeric: Numeric, kinds: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
+    """The types of a partial's columns and of the answer."""
+    partial = tuple(
+        "bool" if isinstance(v, bool) else "int64" if isinstance(v, int) else "float64" for v in numeric.identity
+    )
+    if component.builtin:
+        return partial, numeric.answer or kinds[0]
+    # A user's: ask the compiler, widening ints to floats until nothing changes.
+    try:
+        lift, combine, lower = (_unwrapped(f) for f in (numeric.lift, numeric.combine, numeric.lower))
+        bare = isinstance(numeric.lift, Wrapped)
+        inputs = [getattr(numba.types, kind) for kind in kinds]
+        for _ in range(3):
+            here = [getattr(numba.types, kind) for kind in partial]
+            mine = here[0] if bare else numba.types.Tuple(here)
+            wider = _join(_join(partial, return_type(lift, *inputs)), return_type(combine, mine, mine))
+            if wider is None:
+                return None
+            if wider == partial:
+                answer = return_type(lower, mine)
+                return (partial, str(answer)) if str(answer) in ("int64", "float64", "bool") else None
+            partial = wider
+    except (CompilationFailed, TypeError, NotImplementedError):
+        pass
+    return None
+
+
+def _join(kinds: tuple[str, ...] | None, found: Any) -> tuple[str, ...] | None:
+    """The columns that hold both: ints become floats where one side is a float."""
+    parts = list(getattr(found, "types", [found]))
+    if kinds is None or len(parts) != len(kinds):
+        return None
+    ranks = ["bool", "int64", "float64"]
+    joined = []
+    for kind, part in zip(kinds, parts, strict=True):
+        name = "int64" if isinstance(part, numba.types.Integer) else str(part)
+        if name not in ranks:
+            return None
+        joined.append(max(kind, name, key=ranks.index))
+    return tuple(joined)
+
+
+def _unwrapped(function: Any) -> Callable:
+    return function.function if isinstance(function, Wrapped) else function
+
+
+def _assemble(parts: tuple[_Part, ...], inputs: int, width: int, own: bool, joined: bool) -> Form:
+    """Generates lift_at, combine, inverse and store over the concatenated columns of all parts."""
+    error_model: ErrorModel = (
+        "python" if own else "numpy"
+    )  # a user's division by zero raises, as it does in plain Python
+    jit = inlined(error_model)
+    get, put, cut = (jit(f) for f in accessors(width))
+    scope: dict[str, Any] = {}
+    lifts, combines, inverses, stores = [], [], [], []
+    identity: tuple = ()
+    for k, part in enumerate(parts):
+        numeric = part.numeric
+        for role in ("lift", "combine", "inverse", "lower", "defined"):
+            function = getattr(numeric, role)
+            scope[f"{role}{k}"] = None if function is None else jit(_unwrapped(function))
+        bare = isinstance(numeric.lift, Wrapped)
+        neutral = tuple(PYTHON[kind](v) for kind, v in zip(part.dtypes, numeric.identity, strict=True))
+        scope[f"none{k}"] = ((0,) if part.masked else ()) + neutral
+        identity += scope[f"none{k}"]
+        first = part.at + part.masked
+        mine = f"[{first}:{first + len(part.dtypes)}]" if len(parts) > 1 or part.masked else ""
+        inner = f"[{first}]" if bare else mine
+        cast = "{}"
+        if own:  # a user's functions may give an int where the column holds floats
+            fields = ", ".join(
+                f"{PYTHON[kind].__name__}({'t' if bare else f't[{j}]'})" for j, kind in enumerate(part.dtypes)
+            )
+            exec(f"def cast{k}(t):\n    return ({fields},)", scope)
+            scope[f"cast{k}"] = jit(scope[f"cast{k}"])
+            cast = f"cast{k}({{}})"
+        row = ", ".join(f"columns[{i}][i]" for i in part.columns)
+        lifted, combined, taken = (
+            cast.format(call)
+            for call in (f"lift{k}({row})", f"combine{k}(a{inner}, b{inner})", f"inverse{k}(a{inner}, b{inner})")
+        )
+        answer = f"out[{k}][i] = lower{k}(p{inner})"
+        if part.masked:
+            present = " and ".join(f"masks[{i}][i]" for i in part.needs)
+            lifts.append(f"((1,) + {lifted} if {present} else none{k})")
+            combines.append(f"(a[{part.at}] + b[{part.at}],) + {combined}")
+            inverses.append(f"(a[{part.at}] - b[{part.at}],) + {taken}")
+            there = "True" if numeric.defined is None else f"defined{k}(p{inner})"
+            stores.append(
+                f"    if p[{part.at}] > 0:\n        valid[{k}][i] = {there}\n        {answer}\n"
+                f"    else:\n        valid[{k}][i] = False"
+            )
+        else:
+            lifts.append(lifted)
+            combines.append(combined)
+            inverses.append(taken)
+            stores.append(f"    {answer}")
+            if numeric.defined is not None:  # no branch: the loop that answers is to become vector code
+                stores.append(f"    valid[{k}][i] = defined{k}(p{inner})")
+    exec(
+        f"def lift_at(columns, masks, i):\n    return {' + '.join(lifts)}\n"
+        f"def combine(a, b):\n    return {' + '.join(combines)}\n"
+        f"def inverse(a, b):\n    return {' + '.join(inverses)}\n"
+        "def store(out, valid, i, p):\n" + "\n".join(stores) + "\n"
+        "def put_link(links, i, value):\n    links[i] = value\n",
+        scope,
+    )
+    has_inverse = all(part.numeric.inverse is not None for part in parts)
+    return Form(
+        combine=jit(scope["combine"]),
+        identity=identity,
+        inverse=jit(scope["inverse"]) if has_inverse else None,
+        get=get,
+        put=put,
+        cut=cut,
+        take=jit(accessors(inputs)[2]),
+        put_link=jit(scope["put_link"]),
+        jit=jit,
+        whole=whole(error_model),
+        lift_at=jit(scope["lift_at"]),
+        store=jit(scope["store"]),
+        dtypes=tuple(np.dtype(kind) for part in parts for kind in (("int64",) * part.masked + part.dtypes)),
+        outputs=tuple(np.dtype(part.output) for part in parts),
+        checked=tuple(part.masked or part.numeric.defined is not None for part in parts),
+        restores=tuple(part.numeric.restores_input for part in parts),
+        masked=any(part.masked for part in parts),
+        freeze=_freezer(parts, joined),
+        thaw=_thawer(parts, joined),
+        total=all(part.numeric.total for part in parts),
+    )
+
+
+def _freezer(parts: tuple[_Part, ...], joined: bool) -> Callable[[Any], tuple]:
+    """Plain partial -> tuple of numbers, each of its column's type."""
+
+    def freeze(partial: Any) -> tuple:
+        frozen: list = []
+        for k, part in enumerate(parts):
+            own = partial[k] if joined and partial is not None else partial
+            numbers = part.numeric.identity if own is None else part.numeric.freeze(own)
+            frozen += [0 if own is None else 1] * part.masked
+            frozen += [PYTHON[kind](number) for kind, number in zip(part.dtypes, numbers, strict=True)]
+        return tuple(frozen)
+
+    return freeze
+
+
+def _thawer(parts: tuple[_Part, ...], joined: bool) -> Callable[[tuple], Any]:
+    """Tuple of numbers -> plain partial."""
+
+    def thaw(frozen: tuple) -> Any:
+        partials = []
+        for part in parts:
+            own = frozen[part.at : part.at + part.width]
+            if part.masked:
+                partials.append(part.numeric.thaw(tuple(own[1:])) if own[0] else None)
+            else:
+                partials.append(part.numeric.thaw(tuple(own)))
+        return tuple(partials) if joined else partials[0]
+
+    return thaw

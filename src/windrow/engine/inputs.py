@@ -1,0 +1,167 @@
+"""Columns as users have them, made into arrays of int64, float64, bool or objects, masked where there are nulls."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from windrow.errors import WindrowError
+
+
+@dataclass(frozen=True)
+class Column:
+    """One input column; `mask` is true where there is a value, None where there is one everywhere."""
+
+    values: np.ndarray
+    mask: np.ndarray | None
+    dtype: np.dtype  # as it came
+
+    @property
+    def kind(self) -> str:
+        return self.values.dtype.name
+
+    def objects(self) -> list:
+        """Python's own objects, None for null, as the plain engine wants them."""
+        values = self.restored(self.values)
+        listed = values.tolist() if values.dtype.kind not in "mM" else list(values)
+        if self.mask is None:
+            return listed
+        return [value if there else None for value, there in zip(listed, self.mask.tolist(), strict=True)]
+
+    def restored(self, answers: np.ndarray) -> np.ndarray:
+        """Answers that are values of this column, in the type in which it came."""
+        if self.dtype.kind in "mM":
+            filled = answers.astype(np.int64) if answers.dtype != object else answers
+            return filled.view(self.dtype) if filled.dtype != object else filled
+        return answers if answers.dtype == self.dtype or self.dtype == object else answers.astype(self.dtype)
+
+    def since(self, start: int) -> Column:
+        return Column(self.values[start:], None if self.mask is None else self.mask[start:], self.dtype)
+
+    def followed_by(self, other: Column) -> Column:
+        """Two stretches of one column."""
+        mask = None
+        if self.mask is not None or other.mask is not None:
+            mask = np.concatenate([np.ones(len(c.values), bool) if c.mask is None else c.mask for c in (self, other)])
+        return Column(np.concatenate([self.values, other.values]), mask, other.dtype)
+
+
+def read_columns(values: Any) -> tuple[Column, ...]:
+    """A tuple of arrays is several columns, anything else one."""
+    columns = tuple(_column(part) for part in (values if isinstance(values, tuple) else (values,)))
+    lengths = {len(column.values) for column in columns}
+    if len(lengths) > 1:
+        raise WindrowError(f"columns of one length are needed, not {sorted(lengths)}")
+    return columns
+
+
+def _column(given: Any) -> Column:
+    array, mask = _array(given)
+    if array.ndim != 1:
+        raise WindrowError(f"a column has one dimension, not {array.ndim}")
+    dtype = array.dtype
+    if dtype.kind in "mM":
+        nat = np.isnat(array)
+        if nat.any():
+            mask = ~nat if mask is None else mask & ~nat
+        array = array.view(np.int64)
+    elif dtype.kind == "u" and dtype.itemsize == 8:
+        array = array.astype(object) if len(array) and array.max() > np.uint64(2**63 - 1) else array.astype(np.int64)
+    elif dtype.kind in "iu":
+        array = array.astype(np.int64, copy=False)
+    elif dtype.kind == "f" and dtype.itemsize <= 8:
+        array = array.astype(np.float64, copy=False)
+    elif dtype.kind != "b":
+        array = array.astype(object, copy=False)
+    return Column(np.ascontiguousarray(array), mask, dtype)
+
+
+def _array(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """A NumPy array, and which of its rows are not null."""
+    if isinstance(given, np.ma.MaskedArray):
+        there = ~np.ma.getmaskarray(given)
+        return given.filled(given.dtype.type(0)), None if there.all() else there
+    if isinstance(given, np.ndarray) and given.dtype != object:
+        return given, None
+    if hasattr(given, "null_count") and hasattr(given, "is_valid"):  # pyarrow, chunked or not
+        given = given.combine_chunks() if hasattr(given, "combine_chunks") else given
+        if given.null_count == 0:
+            return given.to_numpy(zero_copy_only=False), None
+        there = given.is_valid().to_numpy(zero_copy_only=False)
+        given = given.to_pylist()
+    elif hasattr(given, "to_numpy"):  # a pandas or Polars series
+        array = given.to_numpy()
+        if array.dtype != object:
+            return array, None
+        given = array.tolist()
+    elif not isinstance(given, (list, np.ndarray)):
+        given = list(given)
+    return _from_objects(given)
+
+
+def _from_objects(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    listed = list(given)
+    there = np.fromiter((value is not None for value in listed), bool, len(listed))
+    types = {type(value) for value in listed if value is not None}
+    mask = None if there.all() else there
+    if types and types <= {int}:
+        if all(-(2**63) <= v < 2**63 for v in listed if v is not None):
+            return np.array([0 if v is None else v for v in listed], np.int64), mask
+    elif types and types <= {float, int}:
+        if all(type(v) is float or abs(v) <= 2**53 for v in listed if v is not None):
+            return np.array([0.0 if v is None else v for v in listed], np.float64), mask
+    elif types == {bool}:
+        return np.array([bool(v) for v in listed], bool), mask
+    objects = np.empty(len(listed), object)
+    objects[:] = listed
+    return objects, mask
+
+
+def read_keys(keys: Any, n: int, last: Any) -> tuple[np.ndarray, Any]:
+    """Where a new key begins, and the last row's key."""
+    starts = np.zeros(n, bool)
+    if keys is None or n == 0:
+        return starts, None
+    columns = keys if isinstance(keys, tuple) else (keys,)
+    arrays = [_array(column)[0] for column in columns]
+    for array in arrays:
+        if len(array) != n:
+            raise WindrowError(f"a key column of {len(array)} rows for {n} rows of values")
+        starts[1:] |= array[1:] != array[:-1]
+        if array.dtype.kind == "f":  # NaN is one key
+            starts[1:] &= ~(np.isnan(array[1:]) & np.isnan(array[:-1]))
+    first, final = (
+        tuple(array[i].item() if hasattr(array[i], "item") else array[i] for array in arrays) for i in (0, -1)
+    )
+    starts[0] = last is not None and first != last
+    return starts, final
+
+
+def read_times(times: Any, window: Any, n: int) -> tuple[np.ndarray, int]:
+    """Times as int64 and the window's length in their unit."""
+    array, mask = _array(times)
+    if mask is not None:
+        raise WindrowError(f"row {int(np.argmin(mask))} has no time")
+    if len(array) != n:
+        raise WindrowError(f"a time column of {len(array)} rows for {n} rows of values")
+    if array.dtype.kind == "M":
+        nat = np.isnat(array)
+        if nat.any():
+            raise WindrowError(f"row {int(np.argmax(nat))} has no time")
+        unit = np.datetime_data(array.dtype)[0]
+        if isinstance(window, (np.timedelta64, datetime.timedelta)):
+            length = np.timedelta64(window)
+            window = int(length.astype(f"m8[{unit}]").astype(np.int64))
+            if np.array(window).astype(f"m8[{unit}]") != length:
+                raise WindrowError(f"the duration {length} is not a whole number of the times' unit, {unit}")
+        array = array.view(np.int64)
+    if array.dtype.kind not in "iu":
+        raise WindrowError(f"times are int64 or datetime64, not {array.dtype}")
+    if isinstance(window, (bool, float)) or not hasattr(window, "__index__"):
+        raise WindrowError(f"the length of a window by time is a whole number in the times' unit, not {window!r}")
+    if window < 0:
+        raise WindrowError(f"a window's length is not negative: {window}")
+    return array.astype(np.int64, copy=False), int(window)

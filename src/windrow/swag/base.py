@@ -1,0 +1,358 @@
+"""One window by hand or by the batch: what every algorithm shares.
+
+An algorithm is a function `kernel(monoid)` that returns five functions over a store (mutable slots) and registers (an
+immutable namedtuple: pointers and running aggregates). Registers that are returned, not written, stay in machine
+registers when compiled, and make it trivial to step back when a combine raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from windrow.aggregates.base import Aggregate, same
+from windrow.aggregates.compare import alike
+from windrow.aggregates.laws import check_laws
+from windrow.engine import batch, snapshot
+from windrow.engine.columns import Store, allocate, copied, move, read, room, write
+from windrow.engine.forms import Form, interpreted, plain_form
+from windrow.errors import SnapshotError
+
+Monoid = Form  # what a kernel sees of it: combine, identity, inverse, get, put, put_link, jit
+
+
+class Kernel(NamedTuple):
+    """An algorithm closed over one aggregate. `s` is the store, `r` the registers."""
+
+    clear: Callable  # (s) -> r
+    insert: Callable  # (s, r, partial) -> r
+    evict: Callable  # (s, r) -> r
+    query: Callable  # (s, r) -> partial
+    size: Callable  # (r) -> int
+
+
+@dataclass(frozen=True)
+class Card:
+    """What to know of an algorithm before choosing it."""
+
+    order: str  # FIFO, or out of order
+    requires: str  # of the aggregate
+    time: str  # combines an operation
+    space: str  # partials kept for n rows
+    paper: str
+    note: str = ""
+
+
+class Swag:
+    """A window that can be asked for its aggregate at any time.
+
+    Args:
+        aggregate: of `windrow.agg`, or one's own `windrow.Aggregate`.
+        capacity: rows to make room for at once; the window grows beyond it by doubling.
+    """
+
+    kernel: ClassVar[Any]  # (monoid) -> Kernel
+    card: ClassVar[Card]
+    registers: ClassVar[Any]  # the namedtuple of this algorithm's registers
+    name: ClassVar[str]  # set by the list of algorithms
+    counted: ClassVar[bool] = False  # partials are paired with their number of rows
+    plain_only: ClassVar[bool] = False  # its store is no array
+    fused: ClassVar[bool] = False  # whole arrays may go through `engine.blocks`
+    partial_registers: ClassVar[tuple[str, ...]] = ()  # the registers that hold partials
+
+    capacity: int
+    s: Store
+    r: Any
+
+    def __init__(self, aggregate: Aggregate, *, capacity: int = 16) -> None:
+        if not isinstance(aggregate, Aggregate):
+            raise TypeError(f"{type(self).__name__} takes an aggregate such as agg.max(), not {aggregate!r}")
+        if capacity < 1:
+            raise ValueError(f"capacity must be at least 1, not {capacity}")
+        self.of = self.accept(aggregate)
+        self._start(plain_form(self.of, counted=self.counted), capacity)
+        self.carry = batch.Carry()
+        self._sample: list[tuple] | None = None if aggregate.builtin else []
+
+    # What an algorithm says of itself.
+
+    def accept(self, aggregate: Aggregate) -> Aggregate:
+        """The aggregate as this algorithm runs it; raises `Unsupported` where it cannot."""
+        return aggregate
+
+    def layout(self, capacity: int) -> tuple[int, int, int]:
+        """How many slots for partials (vals, aggs) and ints (links) a capacity needs."""
+        raise NotImplementedError
+
+    def span(self) -> tuple[int, int]:
+        """The ring's positions in use, for copying it when it grows."""
+        return self.r.F, self.r.E
+
+    def check_invariants(self) -> None:
+        """Raises AssertionError where the structure is not what the paper says it is."""
+        raise NotImplementedError
+
+    # One row at a time.
+
+    def insert(self, *row: Any) -> None:
+        """Adds the newest row: one value, or one for each argument of the aggregate's lift."""
+        if self._sample is not None:
+            self._try_laws(row)
+        partial = self._lift(row)
+        if len(self) == self.capacity:
+            self._grow(2 * self.capacity)
+        self.r = self._step(self.k.insert, partial)
+
+    def evict(self) -> None:
+        """Drops the oldest row; IndexError where there is none."""
+        if not len(self):
+            raise IndexError("evict from an empty window")
+        self._become(None)
+        self.r = self._step(self.k.evict)
+
+    def query(self) -> Any:
+        """The aggregate of the window, oldest to newest."""
+        return self._answer(self._query())
+
+    def __len__(self) -> int:
+        return self.k.size(self.r)
+
+    def insert_many(self, rows: Iterable[Any]) -> None:
+        """Inserts every row; a tuple is a row of several values. All or nothing."""
+        before = self._saved()
+        try:
+            for row in rows:
+                self.insert(*row) if isinstance(row, tuple) else self.insert(row)
+        except BaseException:
+            self._restore(before)
+            raise
+
+    def evict_many(self, count: int) -> None:
+        """Drops the `count` oldest rows; IndexError, and nothing dropped, where there are fewer."""
+        if not 0 <= count <= len(self):
+            raise IndexError(f"cannot evict {count} of {len(self)} rows")
+        before = self._saved()
+        try:
+            for _ in range(count):
+                self.evict()
+        except BaseException:
+            self._restore(before)
+            raise
+
+    # Whole arrays.
+
+    def slide(self, values: Any, window: Any, *, times: Any = None, keys: Any = None, closed: str = "right") -> Any:
+        """One answer for each row, over the window that ends with it: the batch path, compiled where it can be.
+
+        Args:
+            values: an array (NumPy, masked, pyarrow, a list), or a tuple of arrays for an aggregate of several columns.
+            window: how many rows; with `times`, how long: an int in the times' unit, or a timedelta.
+            times: a sorted int64 or datetime64 column (sorted within each key).
+            keys: a column (or a tuple of columns) by which the rows are grouped; each key has a window of its own.
+            closed: with `times`, which ends belong to the window: right, left, both or none. Rows of one time
+                are in together.
+
+        Returns an array; masked where some answers are null, of objects where they are no numbers; for a `join`, a
+        tuple of them. The window goes on: a second call continues where the first ended (the same key, later times).
+        A batch that fails leaves the window as it was.
+
+        >>> from windrow import agg, swag
+        >>> swag.TwoStacksLite(agg.max()).slide([1, 5, 2, 1, 1], 3).tolist()
+        [1, 5, 5, 5, 2]
+        >>> swag.DABA(agg.concat()).slide(["a", "b", "c"], 2).tolist()
+        ['a', 'ab', 'bc']
+        """
+        columns = batch.read_columns(values)
+        if self._sample is not None and len(columns[0].values) > 2:
+            check_laws(self.of, batch.sample_rows(columns), synthetic=True)
+            self._sample = None
+        return batch.slide(self, columns, window, times=times, keys=keys, closed=closed)
+
+    def slide_between(self, values: Any, lo: Any, hi: Any) -> Any:
+        """One answer for each pair of positions: the aggregate of rows lo[i] to hi[i], hi excluded; neither moves back.
+
+        >>> from windrow import agg, swag
+        >>> swag.ABA(agg.sum()).slide_between([1, 2, 3, 4], lo=[0, 0, 2], hi=[1, 3, 4]).tolist()
+        [1, 6, 7]
+        """
+        return batch.slide_between(self, batch.read_columns(values), lo, hi)
+
+    # Saving and going on.
+
+    def snapshot(self) -> bytes:
+        """The window's whole state; `resume` goes on from there, in another process, too."""
+        state = (self.name, self.of.name, *self._state(), batch.carried_state(self.carry))
+        return snapshot.sealed(state)
+
+    @classmethod
+    def resume(cls, aggregate: Aggregate, data: bytes) -> Any:
+        """A window that goes on from a snapshot of the same algorithm and aggregate; `SnapshotError` otherwise.
+
+        >>> from windrow import agg, swag
+        >>> w = swag.DABA(agg.concat())
+        >>> w.insert_many("abc")
+        >>> swag.DABA.resume(agg.concat(), w.snapshot()).query()
+        'abc'
+        """
+        window = cls(aggregate)
+        algorithm, name, *state, carry = snapshot.opened(data)
+        if (algorithm, name) != (window.name, window.of.name):
+            raise SnapshotError(
+                f"the snapshot is of {algorithm} with {name}, and cannot go on as {window.name} with {window.of.name}"
+            )
+        window._set_state(*state)
+        window.carry = batch.carry_from(carry)
+        return window
+
+    def _state(self) -> tuple:
+        """Everything but the carry, as plain values."""
+        dump = getattr(self.of, "dump", same)
+
+        def saved(partial: Any) -> Any:
+            return None if partial is None else dump(partial)
+
+        def slots(kept: Any) -> Any:
+            return [saved(p) for p in kept] if isinstance(kept, list) else kept
+
+        registers = [saved(v) if n in self.partial_registers else v for n, v in self.r._asdict().items()]
+        if self.form.compiled:
+            registers = list(self.r)
+        links = [int(i) for i in self.s.links]
+        return self.form.signature, self.capacity, registers, links, slots(self.s.vals), slots(self.s.aggs)
+
+    def _set_state(self, signature: tuple, capacity: int, registers: list, links: list, vals: Any, aggs: Any) -> None:
+        load = getattr(self.of, "load", same)
+        if signature:
+            form = batch.form_for(self.of, *signature)
+            if form is None:
+                raise SnapshotError(f"the snapshot holds columns of {signature[0]}, which {self.of.name} does not")
+            self._use(form)
+            self.s = Store(vals, aggs, np.array(links, np.int64), capacity - 1)
+            self.r = self.registers(*registers)
+        else:
+
+            def loaded(partial: Any) -> Any:
+                return None if partial is None else load(partial)
+
+            self.s = Store([loaded(p) for p in vals], [loaded(p) for p in aggs], links, capacity - 1)
+            fields = zip(self.registers._fields, registers, strict=True)
+            self.r = self.registers(*(loaded(v) if n in self.partial_registers else v for n, v in fields))
+        self.capacity = capacity
+
+    # Within. The window is kept as objects; a batch may turn it into columns of numbers, a call by hand turns it back.
+
+    def _start(self, form: Form, capacity: int) -> None:
+        """An empty window in this form of the aggregate."""
+        self._use(form)
+        self.capacity = 1 << max(2, (capacity - 1).bit_length())
+        self.s = self._new_store(self.capacity)
+        self.r = self.k.clear(self.s)
+
+    def _use(self, form: Form) -> None:
+        self.form = form
+        self.m = interpreted(form)
+        self.k = type(self).kernel(self.m)
+
+    def _new_store(self, capacity: int) -> Store:
+        vals, aggs, links = self.layout(capacity)
+        numbers = np.zeros(links, np.int64) if self.form.compiled else [0] * links
+        return Store(allocate(self.form.dtypes, vals), allocate(self.form.dtypes, aggs), numbers, capacity - 1)
+
+    def _try_laws(self, row: tuple) -> None:
+        """A user's aggregate is tried on its first rows; `LawError` where it breaks a law."""
+        assert self._sample is not None
+        self._sample.append(row)
+        if len(self._sample) in (3, 8):
+            check_laws(self.of, self._sample, synthetic=True)
+        if len(self._sample) == 8:
+            self._sample = None
+
+    def _lift(self, row: tuple) -> Any:
+        self._become(None)
+        return self.form.lift_at(tuple((value,) for value in row), (None,) * len(row), 0)
+
+    def _query(self) -> Any:
+        self._become(None)
+        return self._step(self.k.query) if len(self) else self.form.identity
+
+    def _answer(self, partial: Any) -> Any:
+        out = tuple([None] for _ in self.m.outputs)
+        self.m.store(out, tuple([True] for _ in out), 0, partial)
+        return out[0][0] if len(out) == 1 else tuple(answer[0] for answer in out)
+
+    def _step(self, operation: Callable, *arguments: Any) -> Any:
+        """Runs one operation; one that raises leaves no trace."""
+        journal = self.form.journal
+        assert journal is not None
+        journal.undo.clear()
+        try:
+            return operation(self.s, self.r, *arguments)
+        except BaseException:
+            journal.rollback()
+            raise
+
+    def _grow(self, capacity: int) -> None:
+        """A bigger ring with the same rows at the same positions."""
+        old, self.s = self.s, self._new_store(capacity)
+        self.capacity = capacity
+        positions = np.arange(*self.span())
+        for before, after in ((old.vals, self.s.vals), (old.aggs, self.s.aggs)):
+            if room(before):
+                move(before, positions & old.mask, after, positions & self.s.mask)
+
+    def _become(self, form: Form | None) -> None:
+        """Carries the window over into another form; None: objects."""
+        if form is self.form or (form is None and not self.form.compiled):
+            return
+        before, store = self.form, self.s
+        self._use(plain_form(self.of, counted=self.counted) if form is None else form)
+        convert = self._converter(before, self.form)
+
+        def slots(old: Any) -> Any:
+            new = allocate(self.form.dtypes, room(old))
+            for i in range(room(old)):
+                write(new, i, convert(read(old, i)))
+            return new
+
+        links = np.array(store.links, np.int64) if self.form.compiled else [int(i) for i in store.links]
+        self.s = Store(slots(store.vals), slots(store.aggs), links, store.mask)
+        self.r = self.r._replace(**{name: convert(getattr(self.r, name)) for name in self.partial_registers})
+
+    def _converter(self, before: Form, after: Form) -> Callable[[Any], Any]:
+        """Partials of one form -> partials of another."""
+        thaw, freeze = before.thaw or same, after.freeze or same
+        return lambda partial: freeze(thaw(partial))
+
+    def _saved(self) -> tuple:
+        """All of the state, to come back to."""
+        return self.form, self.m, self.k, copied(self.s), self.r, self.capacity, self.carry
+
+    def _restore(self, saved: tuple) -> None:
+        self.form, self.m, self.k, self.s, self.r, self.capacity, self.carry = saved
+
+    # For check_invariants.
+
+    def _fold(self, slots: Any, start: int, end: int) -> Any:
+        """The partials of a ring's positions start to end, combined from the left."""
+        total = self.m.identity
+        for i in range(start, end):
+            total = self.m.combine(total, self.m.get(slots, i & self.s.mask))
+        return total
+
+    def _expect_suffixes(self, start: int, end: int, last: int) -> None:
+        """aggs[i] = vals[i] ⊕ ... ⊕ vals[last-1] for i from start to end."""
+        for i in range(start, end):
+            self._expect(self.m.get(self.s.aggs, i & self.s.mask), self._fold(self.s.vals, i, last), f"aggs[{i}]")
+
+    def _expect_prefixes(self, start: int, end: int, first: int) -> None:
+        """aggs[i] = vals[first] ⊕ ... ⊕ vals[i] for i from start to end."""
+        for i in range(start, end):
+            self._expect(self.m.get(self.s.aggs, i & self.s.mask), self._fold(self.s.vals, first, i + 1), f"aggs[{i}]")
+
+    def _expect(self, claimed: Any, true: Any, what: str) -> None:
+        """`claimed` must answer as `true` does (floats: but for rounding)."""
+        a, b = self._answer(claimed), self._answer(true)
+        assert alike(a, b), f"{what}: {a!r}, and it should be {b!r}"

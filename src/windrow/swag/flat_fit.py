@@ -1,0 +1,170 @@
+"""FlatFIT: a table of jumps over rows already aggregated.
+
+Paper 5 §3, Alg. 1. Partials[i] is the aggregate of the rows from i to just before Pointers[i]; a query follows the
+pointers from its first row and leaves each row that it visits pointing at the end.
+
+What differs from the print:
+- Errata: lines 38 and 43 put the newer aggregate on the left; here the older one is there. Line 42 pops from an empty
+  stack where one index was visited; here that index's partial is the answer. The period is n+1 slides, and the "n-1"
+  by which §4.1 divides should be that: 3(n-1) combines in n+1 slides, a little below 3.
+- §4.1's n-1 combines for all ranges 1..n: lines 42-43 leave a query's own start index as it was, though §4.1 says that
+  "all indices" are updated. The claim holds for Alg. 1 as printed if the queries go from the longest range to the
+  shortest: then each index is combined once, either as an index passed by a longer query (and is up to date when its
+  own turn comes) or as a start. From the shortest to the longest, an index can be combined as a start and then again by
+  each longer query that passes it. So `query_many` sorts its ranges.
+- Positions are counted on for ever, the arrays are rings of them: then a pointer never leads past the window's end (the
+  end only moves on), an evicted index is never reached (pointers lead forward), and the window may be of any size.
+- The stack Positions lies in Pointers: on its way forward a query turns the pointers round, on its way back it sets
+  them to the end. That is 2n space in all cases, not only for one range (§4.2: up to 2.5n).
+- wReset (§3.3) is not due at a fixed period with windows of changing size. `fresh` says from which index on no pointer
+  has ever been moved: a query that starts there visits every row, and needs neither pointers nor stack.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from windrow.swag.base import Card, Kernel, Monoid, Swag
+
+#: rows at positions F..E; E is Alg. 1's currInd. vals: Partials; links: Pointers, then `fresh`
+Registers = namedtuple("Registers", "F E")
+
+
+def traverse(m: Monoid) -> Callable:
+    """`answer(s, start, E)`: lines 30-44 for one query, as long as there is a row."""
+    combine, get, put, put_link = m.combine, m.get, m.put, m.put_link
+
+    @m.jit
+    def answer(s, start, E):
+        mask = s.mask
+        i = E - 1
+        a = get(s.vals, i & mask)
+        if start >= s.links[mask + 1]:  # wReset, §3.3
+            while i > start:
+                i -= 1
+                a = combine(get(s.vals, i & mask), a)
+                if i > start:
+                    put(s.vals, i & mask, a)
+                    put_link(s.links, i & mask, E)
+            if start < E - 2:
+                put_link(s.links, mask + 1, E - 1)
+        else:
+            before = start
+            i = start
+            following = s.links[i & mask]
+            second = following
+            while following != E:  # lines 30-34; "push" is to turn the pointer round
+                put_link(s.links, i & mask, before)
+                before = i
+                i = following
+                following = s.links[i & mask]
+            a = get(s.vals, i & mask)  # line 35
+            if i != start and before != start and before >= s.links[mask + 1]:
+                put_link(s.links, mask + 1, before + 1)
+            while i != start:  # lines 36-43
+                i = before
+                a = combine(get(s.vals, i & mask), a)
+                if i != start:
+                    before = s.links[i & mask]
+                    put(s.vals, i & mask, a)  # line 39
+                    put_link(s.links, i & mask, E)  # line 40
+                else:
+                    put_link(s.links, i & mask, second)
+        return a
+
+    return answer
+
+
+def kernel(m: Monoid) -> Kernel:
+    put, put_link = m.put, m.put_link
+    answer = traverse(m)
+
+    @m.jit
+    def clear(s):
+        put_link(s.links, s.mask + 1, 0)
+        return Registers(0, 0)
+
+    @m.jit
+    def insert(s, r, v):
+        put(s.vals, r.E & s.mask, v)  # line 22
+        put_link(s.links, r.E & s.mask, r.E + 1)  # line 23
+        return Registers(r.F, r.E + 1)
+
+    @m.jit
+    def evict(s, r):
+        return Registers(r.F + 1, r.E)
+
+    @m.jit
+    def query(s, r):
+        return answer(s, r.F, r.E)
+
+    @m.jit
+    def size(r):
+        return r.E - r.F
+
+    return Kernel(clear, insert, evict, query, size)
+
+
+class FlatFIT(Swag):
+    """3 combines a slide for one range, n - 1 for all n ranges at once.
+
+    >>> from windrow import agg
+    >>> w = FlatFIT(agg.concat())
+    >>> w.insert_many("abcde")
+    >>> w.query(), w.query_range(2), w.query_many([1, 3])
+    ('abcde', 'de', ['e', 'cde'])
+    """
+
+    kernel = staticmethod(kernel)
+    card = Card(
+        order="FIFO",
+        requires="associative",
+        time="insert and evict none, query amortised O(1), worst O(n)",
+        space="n, and n pointers",
+        paper="5 §3",
+        note="many ranges of one stream share their work",
+    )
+    registers = Registers
+
+    def layout(self, capacity: int) -> tuple[int, int, int]:
+        return capacity, 0, capacity + 1
+
+    def query_range(self, rows: int) -> Any:
+        """The aggregate of the newest `rows` rows."""
+        return self.query_many([rows])[0]
+
+    def query_many(self, ranges: Iterable[int]) -> list:
+        """The aggregates of the newest k rows for each k of `ranges`, in their order."""
+        wanted = list(ranges)
+        for k in wanted:
+            if not 1 <= k <= len(self):
+                raise IndexError(f"the newest {k} of {len(self)} rows")
+        self._become(None)
+        answer = traverse(self.form)
+
+        def answers(s, r):
+            return {k: answer(s, r.E - k, r.E) for k in sorted(set(wanted), reverse=True)}
+
+        found = self._step(answers)
+        return [self._answer(found[k]) for k in wanted]
+
+    def check_invariants(self) -> None:
+        """Pointers lead forward to a row or to the end, the newest to the end; from `fresh` on, to the next row."""
+        F, E = self.r
+        assert 0 <= E - F <= self.capacity
+        pointers = {i: int(self.s.links[i & self.s.mask]) for i in range(F, E)}
+        fresh = int(self.s.links[self.capacity])
+        assert fresh <= max(E - 1, 0), (fresh, E)
+        for i, pointer in pointers.items():
+            assert i < pointer <= E, (i, pointer, E)
+            assert i < fresh or pointer == i + 1, (i, pointer, fresh)
+        assert E == F or pointers[E - 1] == E
+
+    def _grow(self, capacity: int) -> None:
+        old = self.s
+        super()._grow(capacity)
+        for i in range(*self.span()):
+            self.s.links[i & self.s.mask] = old.links[i & old.mask]
+        self.s.links[capacity] = old.links[old.mask + 1]

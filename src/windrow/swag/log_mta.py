@@ -1,0 +1,126 @@
+"""Log MTA: the Monoid Tree Aggregator with the whole tree kept up to date.
+
+Paper 4 §4.1, Algorithms 1 and 2. Errata: Alg. 2 names the removed subsequence in two ways (`sub`, `rm_subseq`); Alg. 1
+keeps `agg` after enqueuing it (line 9), where the pair's parent is what goes up, and its new root lacks the old one.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+from windrow.swag.base import Card, Monoid
+from windrow.swag.mta_levels import LINKS, MonoidTree, TreeKernel, levels
+
+#: h levels over n updates. The top level is one pair: <*, *> at positions 0 and 1, or <*, ∅> while n = 1
+Registers = namedtuple("Registers", "h n")
+
+SPARE = 1  # every pair has a parent, <∅, *> and <*, ∅> too: level l holds up to (capacity >> l) + 1
+
+
+def kernel(m: Monoid) -> TreeKernel:
+    identity, get, put, put_link = m.identity, m.get, m.put, m.put_link
+    tools = levels(m, SPARE)
+    slot, pair, begin, behead, refresh = tools
+
+    @m.jit
+    def clear(s):
+        return Registers(0, 0)
+
+    @m.jit
+    def insert(s, r, v):
+        h, n = r
+        if h == 0:
+            begin(s, 0, v)
+            h = 1
+        else:
+            agg = v
+            added = True  # agg is a new element of level l; else it takes the place of the last (lines 12-14)
+            for l in range(h):
+                T = s.links[2 * l + 1]
+                if added:
+                    put(s.vals, slot(s, l, T), agg)
+                    put_link(s.links, 2 * l + 1, T + 1)
+                else:
+                    put(s.vals, slot(s, l, T - 1), agg)
+                added = added and (T & 1) == 0  # line 9: a new pair, which has no parent yet
+                if l < h - 1 or added:
+                    agg = pair(s, l, s.links[2 * l + 1] - 1)
+            if added:  # line 17: two pairs at the top, so a new root above them
+                begin(s, h, pair(s, h - 1, s.links[2 * h - 2]))
+                put(s.vals, slot(s, h, 1), agg)
+                put_link(s.links, 2 * h + 1, 2)
+                h += 1
+        return Registers(h, n + 1)
+
+    @m.jit
+    def cut(s, r, k):
+        h = behead(s, r.h, k)
+        # Line 13 drops a root of one element. Dropped here is also what stands above a level of two elements: such a
+        # level can be a pair of its own, <*, *> for <∅, *><*, ∅>, so that h <= log2 n + 2 whatever was evicted.
+        while h > 1 and s.links[2 * h - 3] - s.links[2 * h - 4] <= 2:
+            h -= 1
+        if h > 0:
+            top = h - 1
+            H, T = s.links[2 * top], s.links[2 * top + 1]
+            e0, e1 = get(s.vals, slot(s, top, H)), get(s.vals, slot(s, top, H + 1))
+            put(s.vals, slot(s, top, 0), e0)
+            put(s.vals, slot(s, top, 1), e1)
+            put_link(s.links, 2 * top, 0)
+            put_link(s.links, 2 * top + 1, T - H)
+        refresh(s, h)
+        return Registers(h, r.n - k)
+
+    @m.jit
+    def evict(s, r):
+        return cut(s, r, 1)
+
+    @m.jit
+    def query(s, r):
+        v = identity
+        if r.h > 0:
+            v = pair(s, r.h - 1, 0)
+        return v
+
+    @m.jit
+    def size(r):
+        return r.n
+
+    return TreeKernel(clear, insert, evict, query, size, cut, tools)
+
+
+class LogMTA(MonoidTree):
+    """A tree of pairs, always up to date: every operation takes log2 n combines, eviction of any number included."""
+
+    kernel = staticmethod(kernel)
+    card = Card(
+        order="FIFO",
+        requires="associative",
+        time="O(log n), bulk eviction O(log n)",
+        space="2n",
+        paper="4 §4.1",
+        note="evicts by a policy on the aggregate",
+    )
+    registers = Registers
+    partial_registers = ()
+    spare = SPARE
+
+    def layout(self, capacity: int) -> tuple[int, int, int]:
+        return 4 * capacity, 0, LINKS
+
+    def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> Any:
+        """Alg. 2."""
+        k = self._search(s, r.h, goes, self.form.identity)
+        return self.k.cut(s, r, k) if k else r
+
+    def check_invariants(self) -> None:
+        """Invariants 1 and 2; every element is the fold of its leaves; the height is that of the window."""
+        self._check_levels(orphans=0, stale=0)
+        h, n = self.r
+        if h:
+            assert self._level(h - 1) == (0, min(n, 2)), self._level(h - 1)
+        for l in range(h - 1):
+            H, T = self._level(l)
+            assert T - H > 2, f"level {l} could be the top"
+        assert h <= max(n, 1).bit_length() + 1

@@ -1,0 +1,211 @@
+"""The Monoid Tree Aggregators' list of level queues (paper 4 §4.1.1), as rings in one array of slots.
+
+Level 0 holds the window's updates, level l+1 one element for each pair of level l. Every level numbers its elements
+for itself: position p is side p & 1 of pair p >> 1, and the k-th pair of a level belongs to the k-th element of the
+level above (Theorem 1). A level that vanished and is made anew begins at position 0, so the tree stays as high as the
+window needs however long it slides. ∅ in a pair is a position before the head or past the tail, never a value: a null
+row's partial is the monoid's neutral element too.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from operator import index
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from windrow.engine.columns import move
+from windrow.swag.base import Monoid, Swag
+
+#: links[2l] is the head of level l (its first position in use), links[2l+1] its tail (the first one past the end)
+LINKS = 2 * 64
+
+#: what the levels do for both algorithms, closed over one aggregate
+Levels = namedtuple("Levels", "slot pair begin behead refresh")
+
+
+class TreeKernel(NamedTuple):
+    """`Kernel` with the bulk operations beside it, which only the plain form runs."""
+
+    clear: Callable  # (s) -> r
+    insert: Callable  # (s, r, partial) -> r
+    evict: Callable  # (s, r) -> r
+    query: Callable  # (s, r) -> partial
+    size: Callable  # (r) -> int
+    cut: Callable  # (s, r, k) -> r: bulk eviction of the k oldest
+    levels: Levels
+
+
+def levels(m: Monoid, spare: int) -> Levels:
+    """The level queues over rings of (capacity << spare) >> l slots."""
+    combine, get, put, put_link = m.combine, m.get, m.put, m.put_link
+
+    @m.jit
+    def slot(s, l, p):
+        """Where position p of level l lies: level l fills the slots [room, 2 room)."""
+        room = ((s.mask + 1) << spare) >> l
+        return room | (p & (room - 1))
+
+    @m.jit
+    def pair(s, l, p):
+        """e_0 ⊕ e_1 of the pair that position p is in, an ∅ left out."""
+        first = max(p - (p & 1), s.links[2 * l])
+        last = min(p | 1, s.links[2 * l + 1] - 1)
+        v = get(s.vals, slot(s, l, first))
+        if first < last:
+            v = combine(v, get(s.vals, slot(s, l, last)))
+        return v
+
+    @m.jit
+    def begin(s, l, v):
+        """A new level with v in its only pair: <v, ∅>."""
+        put(s.vals, slot(s, l, 0), v)
+        put_link(s.links, 2 * l, 0)
+        put_link(s.links, 2 * l + 1, 1)
+
+    @m.jit
+    def behead(s, h, k):
+        """remove_pairs: moves the heads past k leaves and past all that stood above them; how many levels are left."""
+        l = 0
+        while l < h and k > 0:
+            H = s.links[2 * l]
+            put_link(s.links, 2 * l, H + k)
+            if H + k == s.links[2 * l + 1]:
+                h = l  # nothing is left here, so nothing above
+            k = ((H + k) >> 1) - (H >> 1)  # the pairs that went are the elements to go above
+            l += 1
+        return h
+
+    @m.jit
+    def refresh(s, h):
+        """Alg. 2, lines 21-27: recomputes the leftmost branch bottom-up."""
+        for l in range(1, h):
+            v = pair(s, l - 1, s.links[2 * l - 2])
+            put(s.vals, slot(s, l, s.links[2 * l]), v)
+
+    return Levels(slot, pair, begin, behead, refresh)
+
+
+class MonoidTree(Swag):
+    """What LogMTA and AMTA share beyond the kernel: growth, the search by policy, the shape of the levels."""
+
+    spare = 0  # the rings' share of slots beyond capacity >> l
+    k: Any  # a TreeKernel
+
+    def evict_many(self, count: int) -> None:
+        """Bulk eviction of the `count` oldest rows: O(log n) combines; IndexError where there are fewer."""
+        if not 0 <= count <= len(self):
+            raise IndexError(f"cannot evict {count} of {len(self)} rows")
+        self._become(None)
+        if count:
+            self.r = self._step(self._evict_many, index(count))
+
+    def enforce(self, policy: Callable[[Any, Any], bool]) -> int:
+        """The window slide policy (§4.1.3): drops the longest oldest part that must go; how many rows went.
+
+        Args:
+            policy: `policy(total, old)`, from the aggregate of the whole window as it was at the call and that of an
+                oldest part of it: whether (at least) that part goes. Both as `query` gives them. It must hold for
+                every shorter part of a part it holds for. It may hold for the window itself: then nothing is left.
+        """
+        before = len(self)
+        if before:
+            self._become(None)
+            total = self.query()
+
+            def goes(old: Any) -> bool:
+                return bool(policy(total, self._answer(old)))
+
+            self.r = self._step(self._enforce, goes)
+        return before - len(self)
+
+    def _evict_many(self, s: Any, r: Any, count: int) -> Any:
+        return self.k.cut(s, r, count)
+
+    def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> Any:
+        raise NotImplementedError
+
+    def _search(self, s: Any, h: int, goes: Callable[[Any], bool], sub: Any) -> int:
+        """Alg. 2, lines 1-20: how many of the oldest go, by a search from the root to a leaf (`sub` went before).
+
+        The root pair is checked whole. Below, a pair whose parent stays need not be checked whole again, and one that
+        has no parent (AMTA's tail pairs, each the root of a tree: §4.2.4) is what comes next where all above goes.
+        """
+        above = 0  # how many elements of the level above go
+        for l in range(h - 1, -1, -1):
+            H, T = s.links[2 * l], s.links[2 * l + 1]
+            start = 2 * ((H >> 1) + above) if l < h - 1 else H  # Theorem 1: the children of the first that stays
+            p = min(max(start, H), T)
+            stays = l < h - 1 and above < s.links[2 * l + 3] - s.links[2 * l + 2]
+            end = start + 1 if stays else T
+            while p < end:
+                old = self.m.combine(sub, self._held(l, p))
+                if not goes(old):
+                    break
+                sub = old
+                p += 1
+            above = p - H
+        return above
+
+    def _grow(self, capacity: int) -> None:
+        """Bigger rings with the same elements at the same positions; the Stack as it was."""
+        old, self.s = self.s, self._new_store(capacity)
+        self.capacity = capacity
+        slot = self.k.levels.slot
+        for l in range(self.r.h):
+            for end in (2 * l, 2 * l + 1):
+                self.s.links[end] = old.links[end]
+            positions = np.arange(old.links[2 * l], old.links[2 * l + 1])
+            move(old.vals, slot(old, l, positions), self.s.vals, slot(self.s, l, positions))
+        if len(old.aggs):
+            stack = np.arange(getattr(self.r, "S", 0))
+            move(old.aggs, stack, self.s.aggs, stack)
+
+    def _held(self, l: int, p: int) -> Any:
+        return self.m.get(self.s.vals, self.k.levels.slot(self.s, l, p))
+
+    # For check_invariants.
+
+    def _level(self, l: int) -> tuple[int, int]:
+        return int(self.s.links[2 * l]), int(self.s.links[2 * l + 1])
+
+    def _leaves(self, l: int, p: int) -> tuple[int, int]:
+        """The positions of the leaves below position p of level l (Theorem 1)."""
+        a, z = p, p + 1
+        for below in range(l - 1, -1, -1):
+            (H, T), (above, _) = self._level(below), self._level(below + 1)
+            a = max(2 * ((H >> 1) + a - above), H)
+            z = min(2 * ((H >> 1) + z - above), T)
+        return a, z
+
+    def _sum(self, start: int, end: int) -> Any:
+        """The leaves at positions start to end, combined from the left."""
+        total = self.m.identity
+        for p in range(start, end):
+            total = self.m.combine(total, self._held(0, p))
+        return total
+
+    def _check_levels(self, orphans: int, stale: int) -> None:
+        """Invariants 1 and 2, the ties between levels, and each element that is up to date.
+
+        `orphans`: how many last pairs of a level have no parent; `stale`: how many first elements of a level may be it.
+        """
+        h, n = self.r.h, self.r.n
+        assert (h == 0) == (n == 0), (h, n)
+        for l in range(h):
+            H, T = self._level(l)
+            assert 0 <= H < T, f"level {l} is empty: {H}..{T}"  # Invariant 2
+            assert (self.capacity << self.spare) >> l >= T - H, f"level {l} is fuller than its ring"
+            pairs = ((T - 1) >> 1) - (H >> 1) + 1
+            # Invariant 1 holds by the numbering: only a first e_0 and a last e_1 can be ∅
+            if l == 0:
+                assert n == T - H, (H, T, n)
+            if l == h - 1:
+                assert pairs == 1, f"the top level has {pairs} pairs"
+            else:
+                above = self._level(l + 1)
+                assert above[1] - above[0] == pairs - orphans, f"{pairs} pairs of level {l}, but {above} above"
+            for p in range(H + stale if l else H, T):
+                self._expect(self._held(l, p), self._sum(*self._leaves(l, p)), f"position {p} of level {l}")

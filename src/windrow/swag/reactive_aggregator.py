@@ -1,0 +1,290 @@
+"""The Reactive Aggregator: a window of any size on FlatFAT, from which rows may leave in any order.
+
+Paper 1 §5. The leaves of FlatFAT are a circular buffer; a slot not in use holds ⊥ (here: the aggregate's identity), so
+that a row that leaves out of order leaves a hole. Insertions and evictions change leaves only; the next query makes
+one `update` (Alg. 2) of the m slots that changed since the one before, m(1 + ⌈log(n/m)⌉) combines, as RA does when its
+window triggers (§2.3, §5). So a slot that a row leaves and the next one takes, as in each slide of a window as large as
+the buffer, is updated once, and resizing makes no combine of its own.
+
+§5.2 for FIFO windows: there are no holes, nothing is compacted, and the slots to update are two stretches of the ring
+(`settle`), never a list of places. ⊥ is kept all the same: to evict is one write, which the update needs anyway to know
+what to leave out, and rows may go out of order at any time. FlatFAT, as a window, does without.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from windrow.aggregates.base import Aggregate
+from windrow.engine.columns import Store, read, write
+from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.swag.flat_fat import walks
+
+#: rows (and holes) at positions F..E of the ring: front = F mod n, back = (E - 1) mod n; both hold a row.
+#: links: for each slot 1 if it holds a row, then F and E at the last update, and E
+Registers = namedtuple("Registers", "F E tuples")
+
+
+def settle_with(m: Monoid) -> Callable:
+    """`settle(s, F, E)`: Alg. 2 for all slots that changed since it last ran: rows that went and rows that came."""
+    combine, get, put, put_link = m.combine, m.get, m.put, m.put_link
+
+    @m.jit
+    def settle(s, F, E):
+        size = s.mask + 1
+        a1, a2 = s.links[size], s.links[size + 1]
+        z1, z2 = F - 1, E - 1
+        put_link(s.links, size, F)
+        put_link(s.links, size + 1, E)
+        gone, come = a1 <= z1, a2 <= z2
+        if not gone:
+            a1, z1 = a2, z2
+        if not come:
+            a2, z2 = a1, z1
+        if not (gone or come):
+            size = 1
+        while size > 1:  # a level: the nodes above [a1, z1], then those above [a2, z2] that were not among them
+            size >>= 1
+            a1 >>= 1
+            z1 >>= 1
+            a2 >>= 1
+            z2 >>= 1
+            last = min(z1, a1 + size - 1)
+            first = max(a2, last + 1)
+            skipped = first - last - 1
+            for i in range(a1, max(last, min(z2, a1 + size - 1) - skipped) + 1):
+                v = size + ((i if i <= last else i + skipped) & (size - 1))
+                put(s.vals, v, combine(get(s.vals, 2 * v), get(s.vals, 2 * v + 1)))
+
+    return settle
+
+
+def kernel(m: Monoid) -> Kernel:
+    combine, identity, get, put, put_link = m.combine, m.identity, m.get, m.put, m.put_link
+    prefix, suffix, _ = walks(m)
+    settle = settle_with(m)
+
+    @m.jit
+    def clear(s):
+        """⊥ in what is in use, and in nothing else: a key of few rows costs few writes."""
+        n = s.mask + 1
+        size = n
+        a, z = s.links[n], s.links[n + 2] - 1
+        for i in range(a, min(z, a + size - 1) + 1):
+            put_link(s.links, i & s.mask, 0)
+        while size > 0 and a <= z:
+            for i in range(a, min(z, a + size - 1) + 1):
+                put(s.vals, size + (i & (size - 1)), identity)
+            size >>= 1
+            a >>= 1
+            z >>= 1
+        put_link(s.links, n, 0)
+        put_link(s.links, n + 1, 0)
+        put_link(s.links, n + 2, 0)
+        return Registers(0, 0, 0)
+
+    @m.jit
+    def insert(s, r, v):
+        n = s.mask + 1
+        place = r.E & s.mask
+        put(s.vals, n + place, v)
+        put_link(s.links, place, 1)
+        put_link(s.links, n + 2, r.E + 1)
+        return Registers(r.F, r.E + 1, r.tuples + 1)
+
+    @m.jit
+    def evict(s, r):
+        place = r.F & s.mask
+        put(s.vals, s.mask + 1 + place, identity)
+        put_link(s.links, place, 0)
+        F = r.F + 1
+        while F < r.E and s.links[F & s.mask] == 0:  # holes
+            F += 1
+        return Registers(F, r.E, r.tuples - 1)
+
+    @m.jit
+    def query(s, r):
+        settle(s, r.F, r.E)
+        n = s.mask + 1
+        f, b = r.F & s.mask, (r.E - 1) & s.mask
+        a = get(s.vals, 1)
+        if b < f:  # §5.1.2: the buffer is inverted
+            a = combine(suffix(s.vals, n, f, n - 1), prefix(s.vals, n, b, 0))
+        return a
+
+    @m.jit
+    def size(r):
+        return r.tuples
+
+    return Kernel(clear, insert, evict, query, size)
+
+
+class ReactiveAggregator(Swag):
+    """m changes between two queries cost m(1 + ⌈log(n/m)⌉) combines; rows leave in any order.
+
+    >>> from windrow import agg
+    >>> w = ReactiveAggregator(agg.concat())
+    >>> w.insert_many("abcde")
+    >>> w.evict_at(2); w.query()
+    'abde'
+    """
+
+    kernel = staticmethod(kernel)
+    card = Card(
+        order="in order in, any order out",
+        requires="associative",
+        time="O(log n); m changes at once: m(1 + ⌈log(n/m)⌉)",
+        space="2n, n between the rows and 4 times as many",
+        paper="1 §5",
+    )
+    registers = Registers
+
+    def __init__(self, aggregate: Aggregate, *, capacity: int = 16) -> None:
+        super().__init__(aggregate, capacity=capacity)
+        self.minimum = self.capacity
+
+    def layout(self, capacity: int) -> tuple[int, int, int]:
+        return 2 * capacity, 0, capacity + 3
+
+    def insert(self, *row: Any) -> None:
+        self._ready(1)
+        super().insert(*row)
+
+    def insert_many(self, rows: Iterable[Any]) -> None:
+        partials = []
+        for row in rows:
+            values = row if isinstance(row, tuple) else (row,)
+            if self._sample is not None:
+                self._try_laws(values)
+            partials.append(self._lift(values))
+        self._ready(len(partials))
+        for partial in partials:
+            self.r = self._step(self.k.insert, partial)
+
+    def evict(self) -> None:
+        super().evict()
+        self._shrink()
+
+    def evict_many(self, count: int) -> None:
+        if not 0 <= count <= len(self):
+            raise IndexError(f"cannot evict {count} of {len(self)} rows")
+        self._become(None)
+        for _ in range(count):
+            self.r = self._step(self.k.evict)
+        self._shrink()
+
+    def evict_at(self, k: int) -> None:
+        """Drops the row that has `k` older ones; it may leave a hole."""
+        if not 0 <= k < len(self):
+            raise IndexError(f"row {k} of {len(self)}")
+        if k == 0:
+            self.evict()
+            return
+        self._become(None)
+        self.r = self._step(self._drop, self._rows()[k])
+        self._shrink()
+
+    def compact(self) -> None:
+        """Closes all holes."""
+        self._grow(self.capacity)
+
+    def slide(self, values: Any, window: Any, **options: Any) -> Any:
+        self._close_holes()
+        return super().slide(values, window, **options)
+
+    slide.__doc__ = Swag.slide.__doc__
+
+    def slide_between(self, values: Any, lo: Any, hi: Any) -> Any:
+        self._close_holes()
+        return super().slide_between(values, lo, hi)
+
+    slide_between.__doc__ = Swag.slide_between.__doc__
+
+    def check_invariants(self) -> None:
+        """Rows and holes as counted, ⊥ in every slot not in use, and (4.1) but for nodes that wait for the update."""
+        (F, E, tuples), n, mask, m = self.r, self.capacity, self.s.mask, self.m
+        F0, E0, end = (int(i) for i in self.s.links[n:])
+        rows = self._rows()
+        assert F <= E <= F + n and end == E and F0 <= F and E0 <= E
+        assert len(rows) == tuples == sum(self.s.links[:n])
+        assert not rows or (rows[0], rows[-1]) == (F, E - 1)
+        for place in range(n):
+            kept = read(self.s.vals, n + place)
+            assert self.s.links[place] or kept is m.identity or kept == m.identity, f"a[{place + 1}] is not ⊥: {kept}"
+        waiting = {(n + (i & mask)) >> level for i in [*range(F0, F), *range(E0, E)] for level in range(n.bit_length())}
+        for v in range(1, n):
+            if v not in waiting:
+                true = m.combine(m.get(self.s.vals, 2 * v), m.get(self.s.vals, 2 * v + 1))
+                self._expect(m.get(self.s.vals, v), true, f"T({v}) = T({2 * v}) ⊕ T({2 * v + 1})")
+
+    # Within.
+
+    def _close_holes(self) -> None:
+        """Before a batch: its driver makes room for rows, not for holes."""
+        if len(self) < self.r.E - self.r.F:
+            self.compact()
+
+    def _rows(self) -> list[int]:
+        """The positions that hold a row."""
+        return [i for i in range(*self.span()) if self.s.links[i & self.s.mask]]
+
+    def _drop(self, s: Store, r: Any, position: int) -> Any:
+        """One row out of order: ⊥ in its leaf, and Alg. 2 for its path."""
+        form, n = self.form, self.capacity
+        settle_with(form)(s, r.F, r.E)
+        v = n + (position & s.mask)
+        form.put(s.vals, v, form.identity)
+        form.put_link(s.links, position & s.mask, 0)
+        while v > 1:
+            v >>= 1
+            form.put(s.vals, v, form.combine(form.get(s.vals, 2 * v), form.get(s.vals, 2 * v + 1)))
+        E = r.E
+        while not s.links[(E - 1) & s.mask]:  # holes at the back are room again
+            E -= 1
+        form.put_link(s.links, n + 1, E)
+        form.put_link(s.links, n + 2, E)
+        return Registers(r.F, E, r.tuples - 1)
+
+    def _ready(self, more: int) -> None:
+        """Room for `more` rows at the back, §5.1.1: compact if at most 3/4 of the slots hold rows, else resize."""
+        if self.r.E - self.r.F + more > self.capacity:
+            capacity = self.capacity
+            if 4 * len(self) > 3 * capacity:
+                capacity *= 2
+            while len(self) + more > capacity:
+                capacity *= 2
+            self._grow(capacity)
+
+    def _shrink(self) -> None:
+        """Half the slots as long as less than 1/4 of them hold rows, §5.1.1."""
+        capacity = self.capacity
+        while 4 * len(self) < capacity > self.minimum:
+            capacity //= 2
+        if capacity < self.capacity:
+            self._grow(capacity)
+
+    def _new_store(self, capacity: int) -> Store:
+        """A store with ⊥ everywhere."""
+        s = super()._new_store(capacity)
+        if self.form.compiled:
+            for column, number in zip(s.vals, self.form.identity, strict=True):
+                column[:] = number
+        return s
+
+    def _grow(self, capacity: int) -> None:
+        """Resize and compact: the rows without holes in a new buffer, its inner nodes left to the next update."""
+        rows = [read(self.s.vals, self.capacity + (i & self.s.mask)) for i in self._rows()]
+        self.s = self._new_store(capacity)
+        for place, partial in enumerate(rows):
+            write(self.s.vals, capacity + place, partial)
+            self.s.links[place] = 1
+        self.s.links[capacity + 2] = len(rows)
+        self.r, self.capacity = Registers(0, len(rows), len(rows)), capacity
+
+    def _become(self, form: Any) -> None:
+        before = self.form
+        super()._become(form)
+        if self.form is not before:
+            self.compact()  # ⊥ is another value now

@@ -1,0 +1,92 @@
+"""Subtract on evict: paper 2, Fig. 19. One running aggregate, from which the oldest partial is taken out again.
+
+Only where that is exact: an inverse in floats would leave the rounding of every row that ever passed in the answer
+(1e300 in and out again, and nothing else is left). So floats run in the aggregate's exact form, where it has one.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from windrow.aggregates.base import Aggregate
+from windrow.engine.forms import Form
+from windrow.errors import Unsupported
+from windrow.swag.base import Card, Kernel, Monoid, Swag
+
+#: agg = slots[F] ⊕ ... ⊕ slots[E-1]
+Registers = namedtuple("Registers", "F E agg")
+
+
+def kernel(m: Monoid) -> Kernel:
+    combine, identity, inverse, get, put = m.combine, m.identity, m.inverse, m.get, m.put
+
+    @m.jit
+    def clear(s):
+        return Registers(0, 0, identity)
+
+    @m.jit
+    def insert(s, r, v):
+        agg = combine(r.agg, v)
+        put(s.vals, r.E & s.mask, v)
+        return Registers(r.F, r.E + 1, agg)
+
+    @m.jit
+    def evict(s, r):
+        return Registers(r.F + 1, r.E, inverse(r.agg, get(s.vals, r.F & s.mask)))
+
+    @m.jit
+    def query(s, r):
+        return r.agg
+
+    @m.jit
+    def size(r):
+        return r.E - r.F
+
+    return Kernel(clear, insert, evict, query, size)
+
+
+class SubtractOnEvict(Swag):
+    """O(1) in the worst case and the least work of all, for aggregates with an exact inverse."""
+
+    kernel = staticmethod(kernel)
+    registers = Registers
+    partial_registers = ("agg",)
+    counted = True
+    card = Card(
+        order="FIFO", requires="associative, exactly invertible", time="worst O(1)", space="n + 1", paper="2 Fig. 19"
+    )
+
+    def accept(self, aggregate: Aggregate) -> Aggregate:
+        if aggregate.exact is not None:
+            return aggregate.exact
+        if aggregate.core_inverse is None:
+            raise Unsupported(
+                f"SubtractOnEvict needs an inverse, and {aggregate.name} has none; TwoStacksLite does without"
+            )
+        return aggregate
+
+    def layout(self, capacity: int) -> tuple[int, int, int]:
+        return capacity, 0, 0
+
+    def _converter(self, before: Form, after: Form) -> Any:
+        convert = super()._converter(before, after)
+
+        def counted(partial: Any) -> Any:  # plain partials carry the number of their rows, columns do not
+            bare = partial if before.compiled else partial and partial[1]
+            converted = convert(bare)
+            return converted if after.compiled or converted is None else (1, converted)
+
+        return counted
+
+    def _become(self, form: Form | None) -> None:
+        before = self.form
+        super()._become(form)
+        if self.form is not before:
+            self.r = self.r._replace(agg=self._fold(self.s.vals, self.r.F, self.r.E))
+
+    def check_invariants(self) -> None:
+        """The running aggregate is what a fold of the slots gives."""
+        F, E, agg = self.r
+        assert 0 <= E - F <= self.capacity, self.r
+        self._expect(agg, self._fold(self.s.vals, F, E), "agg = Σ slots[F..E)")

@@ -1,0 +1,98 @@
+"""Two-Stacks: paper 2 §4, Fig. 5. A queue of two stacks, each element with the aggregate of its stack so far."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from windrow.engine.columns import move
+from windrow.swag.base import Card, Kernel, Monoid, Swag
+
+#: |s_F| and |s_B|; s_F lies in the lower half of vals and aggs, s_B in the upper, both bottom first
+Registers = namedtuple("Registers", "front back")
+
+
+def kernel(m: Monoid) -> Kernel:
+    combine, identity, get, put = m.combine, m.identity, m.get, m.put
+
+    @m.jit
+    def clear(s):
+        return Registers(0, 0)
+
+    @m.jit
+    def insert(s, r, v):
+        top = s.mask + 1 + r.back
+        below = identity
+        if r.back > 0:
+            below = get(s.aggs, top - 1)  # Σ_B
+        agg = combine(below, v)  # line 4: v is younger, on the right
+        put(s.vals, top, v)
+        put(s.aggs, top, agg)
+        return Registers(r.front, r.back + 1)
+
+    @m.jit
+    def evict(s, r):
+        front, back = r
+        if front == 0:  # flip (lines 13-17): the youngest goes to the bottom of s_F
+            agg = identity
+            while back > 0:
+                back -= 1
+                v = get(s.vals, s.mask + 1 + back)
+                agg = combine(v, agg)  # line 17: v is older, on the left
+                put(s.vals, front, v)
+                put(s.aggs, front, agg)
+                front += 1
+        return Registers(front - 1, back)
+
+    @m.jit
+    def query(s, r):
+        older = identity
+        younger = identity
+        if r.front > 0:
+            older = get(s.aggs, r.front - 1)  # Σ_F
+        if r.back > 0:
+            younger = get(s.aggs, s.mask + r.back)  # Σ_B
+        return combine(older, younger)
+
+    @m.jit
+    def size(r):
+        return r.front + r.back
+
+    return Kernel(clear, insert, evict, query, size)
+
+
+class TwoStacks(Swag):
+    """Amortised O(1), simple; a flip copies the whole window."""
+
+    kernel = staticmethod(kernel)
+    registers = Registers
+    card = Card(
+        order="FIFO", requires="associative", time="amortised O(1), worst O(n)", space="2n", paper="2 §4, Fig. 5"
+    )
+
+    def layout(self, capacity: int) -> tuple[int, int, int]:
+        return 2 * capacity, 2 * capacity, 0
+
+    def _grow(self, capacity: int) -> None:
+        old, before = self.s, self.capacity
+        self.capacity = capacity
+        self.s = self._new_store(capacity)
+        front, back = np.arange(self.r.front), np.arange(self.r.back)
+        for source, target in ((old.vals, self.s.vals), (old.aggs, self.s.aggs)):
+            move(source, front, target, front)
+            move(source, before + back, target, capacity + back)
+
+    def check_invariants(self) -> None:
+        """§4: the aggregates are cumulative from the bottom, in opposite orders."""
+        m = self.m
+        front, back = self.r
+        assert front >= 0 <= back and front + back <= self.capacity
+        total = m.identity
+        for i in range(front):
+            total = m.combine(m.get(self.s.vals, i), total)
+            self._expect(m.get(self.s.aggs, i), total, f"s_F[{i}].agg")
+        total = m.identity
+        for i in range(self.capacity, self.capacity + back):
+            total = m.combine(total, m.get(self.s.vals, i))
+            self._expect(m.get(self.s.aggs, i), total, f"s_B[{i - self.capacity}].agg")

@@ -1,0 +1,90 @@
+"""B-Int against what papers 1 §6 and 5 §2.2 say of it, and against a list."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from tests.swag.cases import affine
+from tests.swag.test_flat_fat import compare_batches, compare_sequences
+from windrow import agg
+from windrow.swag.b_int import BInt
+from windrow.swag.counting import counting
+
+
+def texts(w: BInt, first: int, last: int) -> list[str]:
+    return ["".join(partial) if partial else "" for partial in w.s.vals[first:last]]
+
+
+def test_levels_of_dyadic_intervals() -> None:
+    """Paper 5 Fig. 5: on level l the intervals have 2^l rows, and an insertion writes those that end with its row."""
+    w = BInt(agg.concat(), capacity=8)
+    w.insert_many("abcdefg")
+    assert texts(w, 8, 15) == list("abcdefg")
+    assert texts(w, 4, 8) == ["ab", "cd", "ef", ""]
+    assert texts(w, 1, 4) == ["", "abcd", ""]
+    w.insert("h")
+    assert texts(w, 1, 8) == ["abcdefgh", "abcd", "efgh", "ab", "cd", "ef", "gh"]
+    w.evict_many(3)
+    w.insert_many("ij")  # the ring goes on: interval 4 of 2 rows lies where interval 0 was
+    assert texts(w, 4, 8) == ["ij", "cd", "ef", "gh"]
+    assert w.query() == "defghij"
+
+
+def test_counts() -> None:
+    """An insertion costs one combine on average, an eviction none, a query at most 2 log n intervals."""
+    concat = counting(agg.concat())
+    n = 64
+    w = BInt(concat, capacity=n)
+    inserting = asking = 0
+    for step in range(20 * n):
+        if len(w) == n:
+            w.evict()
+        before = concat.combines
+        w.insert("x")
+        inserting += concat.combines - before
+        before = concat.combines
+        w.query()
+        asking = max(asking, concat.combines - before)
+        assert step < 2 * n or len(w) == n
+    assert inserting <= 20 * n
+    assert asking <= 2 * math.log2(n) + 1
+
+
+def test_rows_that_have_gone_are_not_combined_again() -> None:
+    """An interval that began before the window is left out: its rows could overflow, or raise."""
+    concat = counting(agg.concat())
+    w = BInt(concat, capacity=8)
+    for x in "abcdefghijklmnop":
+        if len(w):
+            w.evict()
+        before = concat.combines
+        w.insert(x)
+        assert concat.combines == before
+        assert w.query() == x
+
+
+def test_growth_keeps_the_intervals() -> None:
+    rnd = random.Random(3)
+    for first in range(12):
+        w, rows = BInt(agg.concat(), capacity=4), []
+        for step in range(60):
+            if rows and (step < first or rnd.random() < 0.2):
+                w.evict()
+                rows.pop(0)
+            rows.append(chr(97 + step % 26))
+            w.insert(rows[-1])
+            w.check_invariants()
+            assert w.query() == "".join(rows)
+        assert w.capacity >= len(rows) > 4
+
+
+def test_sequences() -> None:
+    compare_sequences(BInt)
+
+
+@pytest.mark.parametrize("make", [agg.sum, agg.max, affine])
+def test_compiled(make) -> None:
+    compare_batches(BInt, make)
