@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,11 +70,9 @@ def slide(w: Any, columns: tuple[Column, ...], window: Any, *, times: Any, keys:
         raise WindrowError(f"this window slides by {w.carry.mode}; it cannot go on by {mode}")
     if n == 0:
         last_key = w.carry.key
-    saved = None
+    form = _form(w, columns)
+    saved = None if form is not None and form.total else w._saved()
     try:
-        form = _form(w, columns)
-        if form is None or not form.total:
-            saved = w._saved()
         w._become(form)
         if times is None:
             answers = _by_rows(w, columns, starts, _row_count(window), keys is not None)
@@ -81,11 +80,24 @@ def slide(w: Any, columns: tuple[Column, ...], window: Any, *, times: Any, keys:
         else:
             answers = _by_time(w, columns, starts, times, window, closed)
             w.carry = replace(w.carry, key=last_key, mode=mode)
+    except CompilationFailed:
+        if w.of.builtin or saved is None:
+            raise
+        w._restore(saved)  # a user's functions that numba cannot do after all: in plain Python, then
+        _run_plain(w.of, columns)
+        return slide(w, columns, window, times=times, keys=keys, closed=closed)
     except BaseException:
         if saved is not None:
             w._restore(saved)
         raise
     return answers
+
+
+def _run_plain(aggregate: Any, columns: tuple[Column, ...]) -> None:
+    """Remembers that this aggregate does not compile for these columns."""
+    kinds = tuple(column.kind for column in columns)
+    for masked in itertools.product((False, True), repeat=len(columns)):
+        _FORMS[_form_key(aggregate, kinds, masked)] = None
 
 
 def _row_count(window: Any) -> int:
@@ -113,33 +125,32 @@ def form_for(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -
     """`compiled_form`, made once a process for all aggregates that do the same."""
     if "object" in kinds:
         return None
-    try:
-        parts = getattr(aggregate, "parts", None) or [(aggregate, ())]
-        key: Any = fingerprint(
-            [
-                (
-                    part.core_lift,
-                    part.core_combine,
-                    part.core_lower,
-                    part.core_inverse,
-                    part.identity,
-                    columns,
-                    part.builtin,
-                )
-                for part, columns in parts
-            ],
-            kinds,
-            masked,
-        )
-    except Unhashable:
-        key = (id(aggregate), kinds, masked)
-        _KEPT[id(aggregate)] = aggregate  # so that its id is not given away
+    key = _form_key(aggregate, kinds, masked)
     if key not in _FORMS:
         _FORMS[key] = compiled_form(aggregate, kinds, masked)
     return _FORMS[key]
 
 
-_KEPT: dict[int, Any] = {}
+def _form_key(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Any:
+    """What the aggregate's functions do, or the aggregate itself where that cannot be told."""
+    parts = getattr(aggregate, "parts", None) or [(aggregate, ())]
+    try:
+        functions = [
+            (
+                p.core_lift,
+                p.core_combine,
+                p.core_lower,
+                p.core_inverse,
+                p.identity,
+                columns,
+                p.builtin,
+                p.combines is None,
+            )
+            for p, columns in parts
+        ]
+        return fingerprint(functions, kinds, masked)
+    except Unhashable:
+        return aggregate, kinds, masked
 
 
 def _run(w: Any, name: str) -> Any:
@@ -168,7 +179,8 @@ def _by_rows(w: Any, columns: tuple[Column, ...], starts: np.ndarray, window: in
         before = None if w.form.total else w._saved()
         try:
             w.r = _registers(w, _run(w, "rows")(
-                w.s, w.r, data, masks, starts if keyed else starts[:0], window, *blocks.scratch(w.form, window), out, valid, done
+                w.s, w.r, data, masks, starts if keyed else starts[:0], window,
+                *blocks.scratch(w.form, window), out, valid, done,
             ))  # fmt: skip
             return _answers(w, columns, out, valid)
         except CompilationFailed:
@@ -205,7 +217,8 @@ def _by_time(w: Any, columns: tuple[Column, ...], starts: np.ndarray, times: Any
     )
     if wrong >= 0:
         raise WindrowError(
-            f"row {wrong}: its time {stamps[carried + wrong]} is before {stamps[carried + wrong - 1]}; sort by key and time"
+            f"row {wrong}: its time {stamps[carried + wrong]} is before {stamps[carried + wrong - 1]}; "
+            "sort by key and time"
         )
     if w.carry.waiting:
         columns = tuple(late.followed_by(new) for late, new in zip(w.carry.waiting, columns, strict=True))

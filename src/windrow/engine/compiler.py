@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle  # numba's own format for machine code; no state of ours
 import sys
 import tempfile
 from collections.abc import Callable
@@ -107,7 +108,11 @@ class _KernelCache(caching.FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with contextlib.suppress(OSError):  # a full or read-only disk costs the next process a compilation, no more
-            super().save_overload(sig, data)
+            try:
+                super().save_overload(sig, data)
+            except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, ValueError):
+                self._cache_file.flush()  # the index was torn
+                super().save_overload(sig, data)
 
 
 def cached(dispatcher: Any) -> Any:

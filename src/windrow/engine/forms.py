@@ -16,7 +16,7 @@ import numpy as np
 
 from windrow.aggregates.base import Aggregate, Numeric, Wrapped
 from windrow.engine.columns import Journal, accessors
-from windrow.engine.compiler import CompilationFailed, ErrorModel, inlined, plain, return_type, whole
+from windrow.engine.compiler import ErrorModel, inlined, plain, return_type, whole
 
 PYTHON = {"float64": float, "int64": int, "bool": bool}
 
@@ -236,7 +236,7 @@ def _settle(component: Aggregate, numeric: Numeric, kinds: Sequence[str]) -> tup
                 answer = return_type(lower, mine)
                 return (partial, str(answer)) if str(answer) in ("int64", "float64", "bool") else None
             partial = wider
-    except (CompilationFailed, TypeError, NotImplementedError):
+    except Exception:  # whatever numba says to a function that is not for it
         pass
     return None
 

@@ -1,0 +1,283 @@
+"""Tests the tests: breaks the algorithms on purpose, one small change at a time, and sees the suite fail.
+
+    python tests/mutants.py            # all mutants; exit code 1 where one survives
+    python tests/mutants.py daba       # those of one file
+    python tests/mutants.py --list
+
+Each mutant is one line of a file of `src/windrow/swag` (or of the engine that drives it), replaced in a copy of the
+package; the quick part of the suite then runs against the copy, in plain Python and compiled where the mutant is in the
+compiled driver. A mutant that no test notices is printed, and is a hole in the suite.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "windrow"
+SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`old` (its n-th occurrence, from 1) becomes `new` in one file."""
+
+    file: str
+    old: str
+    new: str
+    nth: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.old.strip()}  ->  {self.new.strip()}" + (f"  (#{self.nth})" if self.nth > 1 else "")
+
+
+def m(file: str, *changes: tuple) -> list[Mutant]:
+    return [Mutant(file, *change) for change in changes]
+
+
+MUTANTS = [
+    *m(
+        "swag/recalculate.py",
+        ("combine(agg, get(s.vals, i & s.mask))", "combine(get(s.vals, i & s.mask), agg)"),
+        ("range(r.F, r.E)", "range(r.F + 1, r.E)"),
+    ),
+    *m(
+        "swag/subtract_on_evict.py",
+        ("combine(r.agg, v)", "combine(v, r.agg)"),
+        ("get(s.vals, r.F & s.mask)", "get(s.vals, (r.F + 1) & s.mask)"),
+        ("if aggregate.core_inverse is None:", "if False:"),
+    ),
+    *m(
+        "swag/two_stacks.py",
+        ("combine(below, v)", "combine(v, below)"),
+        ("combine(v, agg)", "combine(agg, v)"),
+        ("if r.back > 0:\n            below", "if r.back > 1:\n            below"),
+        ("if front == 0:", "if front == 1:"),
+        ("return combine(older, younger)", "return combine(younger, older)"),
+        ("move(source, before + back, target, capacity + back)", "move(source, back, target, capacity + back)"),
+    ),
+    *m(
+        "swag/two_stacks_lite.py",
+        ("combine(r.back, v)", "combine(v, r.back)"),
+        ("combine(get(s.vals, i & s.mask), acc)", "combine(acc, get(s.vals, i & s.mask))"),
+        ("while i > F:", "while i > F + 1:"),
+        ("            back = identity\n", "            back = back\n"),
+        ("            B = E\n", "            B = E - 1\n"),
+        ("return Registers(F + 1, B, E, back)", "return Registers(F + 1, F + 1, E, back)"),
+    ),
+    *m(
+        "swag/aba.py",
+        ("combine(sigma_b, v)", "combine(v, sigma_b)"),
+        ("combine(get(s.vals, i & s.mask), agg)", "combine(agg, get(s.vals, i & s.mask))"),
+        ("if F == B and B != E:", "if False:"),
+        ("return combine(sigma_f, sigma_b)", "return combine(sigma_b, sigma_f)"),
+        ("while i != F:", "while i != F + 1:"),
+    ),
+    *m(
+        "swag/daba.py",
+        ("agg = combine(sigma_b, v)", "agg = combine(v, sigma_b)"),
+        ("left = combine(get(s.aggs, L & s.mask), right)", "left = combine(right, get(s.aggs, L & s.mask))"),
+        ("combine(get(s.vals, (A - 1) & s.mask), sigma_a)", "combine(sigma_a, get(s.vals, (A - 1) & s.mask))"),
+        ("if L == B:", "if L > B:"),
+        ("if L == R:", "if L + 1 == R:"),
+        ("            L = F\n", "            L = F + 1\n"),
+        ("answer = combine(sigma_f, sigma_b)", "answer = combine(sigma_b, sigma_f)"),
+        ("        put_link(s.links, VALID, 0)\n        return fixup", "        return fixup"),
+        ("            A -= 1\n", "            A -= 0\n"),
+        ("get(s.aggs, (A - 1) & s.mask)  # Fig. 17", "get(s.aggs, A & s.mask)  # Fig. 17"),
+    ),
+    *m(
+        "swag/daba_lite.py",
+        ("combine(r.agg_b, v)", "combine(v, r.agg_b)"),
+        ("left = combine(get(s.vals, L & s.mask), agg_ra)", "left = combine(agg_ra, get(s.vals, L & s.mask))"),
+        ("agg_ra = agg_b", "agg_ra = identity"),
+        ("            agg_b = identity\n", ""),
+        ("return combine(sigma_f, r.agg_b)", "return combine(r.agg_b, sigma_f)"),
+        (
+            "return Registers(F, E, E, E, E, E, identity, identity)",
+            "return Registers(F, E, E, E, E, E, identity, agg_b)",
+        ),
+    ),
+    *m(
+        "swag/flat_fat.py",
+        ("a = combine(get(tree, n + i - 1), a)", "a = combine(a, get(tree, n + i - 1))"),
+        ("a = combine(a, get(tree, n + j + 1))", "a = combine(get(tree, n + j + 1), a)"),
+        ("if j & 1 == 0 and j < last:", "if j & 1 == 0:"),
+        ("a = combine(get(s.vals, size + b - 1), a)", "a = combine(a, get(s.vals, size + b - 1))"),
+        ("if b < f:  # §5.1.2", "if False:  # §5.1.2"),
+        ("        elif F < r.E and f <= b:", "        elif False:"),
+        ("if F < r.E and f == 0:", "if False:"),
+    ),
+    *m(
+        "swag/reactive_aggregator.py",
+        ("combine(get(s.vals, 2 * v), get(s.vals, 2 * v + 1))", "combine(get(s.vals, 2 * v + 1), get(s.vals, 2 * v))"),
+        ("first = max(a2, last + 1)", "first = max(a2, last + 2)"),
+        ("put(s.vals, s.mask + 1 + place, identity)", "pass"),
+        ("if b < f:  # §5.1.2", "if b > f:  # §5.1.2"),
+        ("while F < r.E and s.links[F & s.mask] == 0:", "while False:"),
+    ),
+    *m(
+        "swag/b_int.py",
+        (
+            "a = combine(get(s.vals, size + ((i - 1) & (size - 1))), a)",
+            "a = combine(a, get(s.vals, size + ((i - 1) & (size - 1))))",
+        ),
+        (
+            "older = combine(older, get(s.vals, size + (i & (size - 1))))",
+            "older = combine(get(s.vals, size + (i & (size - 1))), older)",
+        ),
+        ("                j -= 1\n", "                j -= 0\n"),
+        ("return combine(older, newer)", "return combine(newer, older)"),
+    ),
+    *m(
+        "swag/flat_fit.py",
+        ("a = combine(get(s.vals, i & mask), a)", "a = combine(a, get(s.vals, i & mask))"),
+        ("a = combine(get(s.vals, i & mask), a)", "a = combine(a, get(s.vals, i & mask))", 2),
+        ("put_link(s.links, i & mask, E)  # line 40", "put_link(s.links, i & mask, E - 1)  # line 40"),
+        ("put_link(s.links, i & mask, second)", "pass"),
+        ("put_link(s.links, r.E & s.mask, r.E + 1)  # line 23", "put_link(s.links, r.E & s.mask, r.E)  # line 23"),
+    ),
+    *m(
+        "swag/mta_levels.py",
+        ("v = combine(v, get(s.vals, slot(s, l, last)))", "v = combine(get(s.vals, slot(s, l, last)), v)"),
+        ("k = ((H + k) >> 1) - (H >> 1)", "k = k >> 1"),
+        ("end = start + 1 if stays else T", "end = T"),
+        ("sub = old\n", "sub = sub\n"),
+    ),
+    *m(
+        "swag/log_mta.py",
+        ("added = added and (T & 1) == 0", "added = added and (T & 1) == 1"),
+        ("        refresh(s, h)\n", ""),
+        ("            put_link(s.links, 2 * top + 1, T - H)\n", "            put_link(s.links, 2 * top + 1, 2)\n"),
+    ),
+    *m(
+        "swag/amta.py",
+        ("R1 = combine(R1, v)", "R1 = combine(v, R1)"),
+        ("top = combine(get(s.vals, slot(s, l, H + 1)), top)", "top = combine(top, get(s.vals, slot(s, l, H + 1)))"),
+        (
+            "R1 = combine(pair(s, l, s.links[2 * l + 1] - 1), R1)",
+            "R1 = combine(R1, pair(s, l, s.links[2 * l + 1] - 1))",
+        ),
+        ("if left < h:", "if left > h:"),
+        ("return combine(r.R0, r.R1)", "return combine(r.R1, r.R0)"),
+        ("self.k.levels.refresh(s, r.h)  # the values", "pass  # the values"),
+        ("stack(s, S, l - 1)", "stack(s, S, l - 2)"),
+    ),
+    *m(
+        "swag/fiba_tree.py",
+        (
+            "agg = self.combine(leaf.agg, row) if self.n else row",
+            "agg = self.combine(row, leaf.agg) if self.n else row",
+        ),
+        ("at = bisect_right(leaf.times, time, at)", "at = max(at, bisect_right(leaf.times, time, at) - 1)"),
+        ("if node.arity > 2 * self.mu:", "if node.arity > 2 * self.mu + 1:"),
+        (
+            "parent.times[0], parent.rows[0] = other.times[take - 1], other.rows[take - 1]",
+            "parent.times[0] = other.times[take - 1]",
+        ),
+        ("                k -= size + 1\n", "                k -= size\n"),
+    ),
+    *m(
+        "swag/fiba_node.py",
+        ("total = self.combine(total, part)", "total = self.combine(part, total)"),
+    ),
+    *m(
+        "engine/blocks.py",
+        ("put(T, k, q)  # exclusive", "put(T, j, q)  # exclusive"),
+        ("p = combine(p, lift_at(ahead, ahead_masks, j))", "p = combine(lift_at(ahead, ahead_masks, j), p)"),
+        ("combine(get(S, j), get(P, j))", "combine(get(P, j), get(S, j))"),
+        ("            S, T = T, S\n", ""),
+        ("put(S, j, get(T, panel - w + j))", "put(S, j, get(T, j))"),
+        ("put(s.vals, j & s.mask, get(S, j - 1))", "put(s.vals, j & s.mask, get(S, j))"),
+        ("r = registers(rest, w, w + rest, p)", "r = registers(rest, w, w + rest, identity)"),
+    ),
+    *m(
+        "engine/driver.py",
+        ("if lo[i] >= e:", "if lo[i] > e + 1:"),
+        ("while f < lo[i]:", "while f + 1 < lo[i]:"),
+    ),
+    *m(
+        "engine/bounds.py",
+        ("max(begin, carried + i + 1 - w)", "max(begin, carried + i - w)"),
+        ("(age == span and closed_left)", "(age == span and closed_right)"),
+        ("while e < end and times[e] == now:", "while e < end and times[e] < now:"),
+    ),
+]
+
+
+def tests_for(mutant: Mutant) -> list[str]:
+    """The tests that look at this file: its own, and the comparisons of all algorithms narrowed to it."""
+    stem = Path(mutant.file).stem
+    common = ["tests/swag/test_slide.py"]
+    if mutant.file.startswith("engine/"):
+        return common
+    stem = {"mta_levels": "amta", "fiba_tree": "fiba", "fiba_node": "fiba"}.get(stem, stem)
+    own = [path for path in (f"tests/swag/test_{stem}.py",) if (ROOT / path).exists()]
+    return [
+        *(own or ["tests/swag/test_paper2.py"]),
+        "tests/swag/test_equivalence.py",
+        "-k",
+        f"not compiled and ({stem}- or not equivalence)",
+    ]
+
+
+def mutated(mutant: Mutant, target: Path) -> None:
+    shutil.copytree(PACKAGE, target / "windrow", ignore=shutil.ignore_patterns("__pycache__"))
+    path = target / "windrow" / mutant.file
+    pieces = path.read_text().split(mutant.old)
+    if len(pieces) <= mutant.nth:
+        raise SystemExit(f"{mutant}: not in the file any more; bring the list up to date")
+    head, tail = mutant.old.join(pieces[: mutant.nth]), mutant.old.join(pieces[mutant.nth :])
+    path.write_text(head + mutant.new + tail)
+
+
+def caught(mutant: Mutant) -> bool:
+    """Whether the suite fails for the mutant (or hangs, which a person would notice, too)."""
+    with tempfile.TemporaryDirectory() as folder:
+        mutated(mutant, Path(folder))
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            *tests_for(mutant),
+        ]
+        environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            return True
+        if done.returncode not in (0, 1, 2):
+            raise SystemExit(f"{mutant}: pytest could not run\n{done.stdout}{done.stderr}")
+        return done.returncode != 0
+
+
+def main(arguments: list[str]) -> int:
+    chosen = [x for x in MUTANTS if not arguments or any(word in x.file for word in arguments)]
+    if "--list" in arguments:
+        print("\n".join(map(str, MUTANTS)), f"\n{len(MUTANTS)} mutants")
+        return 0
+    survivors = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for mutant, dead in zip(chosen, pool.map(caught, chosen), strict=True):
+            print("caught  " if dead else "SURVIVED", mutant, flush=True)
+            if not dead:
+                survivors.append(mutant)
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
