@@ -42,6 +42,8 @@ def numeric_answer(numeric: Numeric, rows: Sequence[tuple]) -> Any:
         partial = numeric.combine(numeric.combine(partial, neutral), numeric.combine(numeric.lift(*row), neutral))
     partial = numeric.combine(neutral, partial)
     value = numeric.lower(partial)
+    if hasattr(value, "item"):  # a NumPy number, where the form works on bits
+        value = value.item()
     if numeric.defined is None or numeric.defined(partial):
         return value
     assert math.isnan(value)  # whoever overlooks `defined` must not take it for an answer

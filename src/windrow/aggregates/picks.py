@@ -6,7 +6,10 @@ it tells the identity from a row, which no number could: an `ord` of -inf is a r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from windrow.aggregates.arithmetic import the_first
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
@@ -43,12 +46,86 @@ def combine_last(a, b):
     return b if b[1] else a
 
 
+# Compiled by a float: `ord` becomes an int64 of the same order (NaN the largest), below which there is room for the
+# identity, and x its bits. So both are selected by integer arithmetic, without a branch that nobody can predict.
+
+TOP = 0x7FFFFFFFFFFFFFFF
+NAN_KEY = TOP - 1  # above the key of inf; no number has it
+
+
+def lift_keyed(x, ord):
+    bits = np.float64(ord + 0.0).view(np.int64)  # + 0.0: -0.0 is 0.0
+    return (bits ^ ((bits >> 63) & TOP) if ord == ord else NAN_KEY, int(x))
+
+
+def lift_keyed_float(x, ord):
+    bits = np.float64(ord + 0.0).view(np.int64)
+    return (bits ^ ((bits >> 63) & TOP) if ord == ord else NAN_KEY, np.float64(x).view(np.int64))
+
+
+def lift_min_keyed(x, ord):
+    bits = np.float64(ord + 0.0).view(np.int64)
+    return (~(bits ^ ((bits >> 63) & TOP)) if ord == ord else ~NAN_KEY, int(x))
+
+
+def lift_min_keyed_float(x, ord):
+    bits = np.float64(ord + 0.0).view(np.int64)
+    return (~(bits ^ ((bits >> 63) & TOP)) if ord == ord else ~NAN_KEY, np.float64(x).view(np.int64))
+
+
+def combine_keyed(a, b):
+    newer = -np.int64(b[0] > a[0])  # all bits or none
+    return (a[0] ^ ((a[0] ^ b[0]) & newer), a[1] ^ ((a[1] ^ b[1]) & newer))
+
+
+def lower_bits(p):
+    return np.int64(p[1]).view(np.float64)
+
+
+def lower_flag(p):
+    return p[1] != 0
+
+
+def unkeyed(key: int) -> float:
+    """The float of a key."""
+    return math.nan if key == NAN_KEY else float(np.int64(key ^ ((key >> 63) & TOP)).view(np.float64))
+
+
+def keyed(lift_ints, lift_floats, sign) -> Callable[[str], Numeric]:
+    """The keyed form for x of either type; `sign` turns keys round for min_by."""
+
+    def form(x_dtype: str) -> Numeric:
+        lower = {"float64": lower_bits, "int64": the_second, "bool": lower_flag}[x_dtype]
+        lift = lift_floats if x_dtype == "float64" else lift_ints
+        native = {"float64": float, "int64": int, "bool": bool}[x_dtype]
+        return Numeric(
+            lift,
+            combine_keyed,
+            lower,
+            (-TOP - 1, 0),
+            answer=x_dtype,
+            restores_input=True,
+            freeze=lambda p: tuple(int(v) for v in lift(p[1], p[0])),
+            thaw=lambda p: (unkeyed(sign(int(p[0]))), native(lower(p)), True),
+        )
+
+    return form
+
+
+MAX_KEYED = keyed(lift_keyed, lift_keyed_float, lambda key: key)
+MIN_KEYED = keyed(lift_min_keyed, lift_min_keyed_float, lambda key: ~key)
+
+
 def numeric_max_by(dtypes: Sequence[str]) -> Numeric:
+    if dtypes[1] == "float64":
+        return MAX_KEYED(dtypes[0])
     identity = (LOWEST[dtypes[1]], ZERO[dtypes[0]], False)
     return Numeric(lift_by, combine_max_by, the_second, identity, answer=None, restores_input=True)
 
 
 def numeric_min_by(dtypes: Sequence[str]) -> Numeric:
+    if dtypes[1] == "float64":
+        return MIN_KEYED(dtypes[0])
     identity = (HIGHEST[dtypes[1]], ZERO[dtypes[0]], False)
     return Numeric(lift_by, combine_min_by, the_second, identity, answer=None, restores_input=True)
 

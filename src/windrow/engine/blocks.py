@@ -7,7 +7,8 @@ combines that do not wait for each other, then one loop without any chain, which
 the plain driver: 2x to 3x (sum, max), 4x to 5x (stddev, whose divisions become vector divisions).
 
 What did not help: a monotone deque for max (its branches are not predictable), one loop for all three steps (no vector
-code), prefix and suffix of the whole array in memory (twice the traffic).
+code), prefix and suffix of the whole array in memory (twice the traffic). What did: unsigned indices in the loops that
+count (a signed one is tested for being negative at every access), and `mark` in a loop of its own.
 """
 
 from __future__ import annotations
@@ -15,44 +16,56 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from windrow.engine import short_windows
 from windrow.engine.columns import allocate
 from windrow.engine.forms import Form
-
-#: rows that are answered at a time: their prefixes stay in the first-level cache
-CHUNK = 256
+from windrow.engine.short_windows import CHUNK, SHORT
 
 
 def scratch(form: Form, w: int) -> tuple[Any, Any, Any]:
-    """Room for the flipped block, the one being flipped, and the prefixes of a chunk."""
-    panel = w if w >= CHUNK else -(-CHUNK // w) * w
-    return allocate(form.dtypes, w), allocate(form.dtypes, panel), allocate(form.dtypes, min(panel, 2 * CHUNK))
+    """Room for the flipped block, for the one being flipped and for the prefixes of a chunk (or what short ones need)."""
+    flipped = allocate(form.dtypes, w)
+    if w < SHORT:
+        return flipped, *short_windows.scratch(form, w)
+    return flipped, allocate(form.dtypes, w), allocate(form.dtypes, CHUNK)
 
 
 def rows(kernel: Any, form: Form, registers: Any) -> Callable:
-    """`run(s, r, columns, masks, starts, w, S, T, P, out, valid, done)` for Two-Stacks Lite."""
+    """`run(s, r, columns, masks, starts, w, S, T, P, out, valid, done)` for Two-Stacks Lite.
+
+    `starts` says where keys begin (empty: one key); `done[0]` counts the answers given, from the first one wanted.
+    """
     clear, insert, evict, query, size = kernel
     combine, identity, get, put, cut = form.combine, form.identity, form.get, form.put, form.cut
-    lift_at, store, take = form.lift_at, form.store, form.take
+    lift_at, store, mark, take = form.lift_at, form.store, form.mark, form.take
+    checked = any(form.checked)
+
+    @form.whole
+    def answers(S, P, out, valid, first, count):
+        start = np.uint64(first)
+        for j in range(np.uint64(count)):
+            store(out, start + j, combine(get(S, j), get(P, j)))
+        if checked:  # a loop of its own: it needs little of the partial, and both become vector code
+            for j in range(np.uint64(count)):
+                mark(valid, start + j, combine(get(S, j), get(P, j)))
 
     @form.whole
     def scans(ahead, ahead_masks, behind, behind_masks, count, p, q, P, T):
         """`count` steps of the back through the rows `ahead`, and of the flip down through the rows `behind`."""
-        for j in range(count):
+        last = np.uint64(count - 1)
+        for j in range(np.uint64(count)):
             p = combine(p, lift_at(ahead, ahead_masks, j))
             put(P, j, p)
-            k = count - 1 - j
+            k = last - j
             put(T, k, q)  # exclusive: the rows after this one
             q = combine(lift_at(behind, behind_masks, k), q)
         return p, q
 
     @form.whole
-    def answers(S, P, out, valid, first, count):
-        for j in range(count):
-            store(out, valid, first + j, combine(get(S, j), get(P, j)))
-
-    @form.whole
-    def long_blocks(columns, masks, b, z, w, S, T, P, out, valid):
-        """Whole blocks of w >= CHUNK rows from b on; S is the flipped block before b."""
+    def blocks(columns, masks, b, z, w, S, T, P, out, valid):
+        """Whole blocks from b on; S is the flipped block before b."""
         while z - b >= w:
             p = q = identity
             c = 0
@@ -71,21 +84,6 @@ def rows(kernel: Any, form: Form, registers: Any) -> Callable:
         return b, S, T
 
     @form.whole
-    def short_blocks(columns, masks, b, z, w, S, T, P, out, valid):
-        """Panels of several whole blocks of w < CHUNK rows, so that the vector loop is long enough."""
-        panel = -(-CHUNK // w) * w
-        while z - b >= panel:
-            for t in range(0, panel, w):
-                here, there = take(columns, b + t, b + t + w), take(masks, b + t, b + t + w)
-                scans(here, there, here, there, w, identity, identity, cut(P, t, t + w), cut(T, t, t + w))
-            answers(S, P, out, valid, b, w)
-            answers(T, cut(P, w, panel), out, valid, b + w, panel - w)
-            for j in range(w):
-                put(S, j, get(T, panel - w + j))
-            b += panel
-        return b
-
-    @form.whole
     def steps(s, r, columns, masks, a, z, w, out, valid, done):
         """Row by row up to z, or to where the window is empty or about to flip with a block of rows to come."""
         while a < z and (r.F != r.B or not (size(r) == 0 or (size(r) == w and z - a >= w))):
@@ -93,16 +91,22 @@ def rows(kernel: Any, form: Form, registers: Any) -> Callable:
             if size(r) == w:
                 r = evict(s, r)
             r = insert(s, r, lift_at(columns, masks, a))
-            store(out, valid, a, query(s, r))
+            p = query(s, r)
+            store(out, a, p)
+            mark(valid, a, p)
             a += 1
         return a, r
 
     @form.whole
-    def block(columns, masks, b, count, p, S, out, valid):
-        """The next `count` rows of a block, one after the other."""
-        for j in range(count):
-            p = combine(p, lift_at(columns, masks, b + j))
-            store(out, valid, b + j, combine(get(S, j), p))
+    def block(columns, masks, b, count, S, out, valid):
+        """The next `count` rows of a block, one after the other; the back."""
+        p = identity
+        start = np.uint64(b)
+        for j in range(np.uint64(count)):
+            p = combine(p, lift_at(columns, masks, start + j))
+            answer = combine(get(S, j), p)
+            store(out, start + j, answer)
+            mark(valid, start + j, answer)
         return p
 
     @form.whole
@@ -111,6 +115,8 @@ def rows(kernel: Any, form: Form, registers: Any) -> Callable:
         for j in range(w - 1, -1, -1):
             put(S, j, q)
             q = combine(lift_at(columns, masks, b + j), q)
+
+    short = (short_windows.doubling if form.selective else short_windows.lockstep)(form, answers)
 
     @form.whole
     def run(s, r, columns, masks, starts, w, S, T, P, out, valid, done):
@@ -127,29 +133,35 @@ def rows(kernel: Any, form: Form, registers: Any) -> Callable:
             a, r = steps(s, r, columns, masks, a, z, w, out, valid, done)
             if a == z:
                 continue
-            b = a
             full = size(r) == w
-            if full:  # let the step of row a flip the rows of the batch before, and take the flipped block from there
-                _, r = steps(s, r, columns, masks, a, a + 1, w, out, valid, done)
-                for j in range(w - 1):
-                    put(S, j, get(s.vals, (r.F + j) & s.mask))
-                put(S, w - 1, identity)
-            else:
-                for j in range(min(w, z - b)):
-                    put(S, j, identity)
+            b = a
             p = identity
-            while b < z:
-                if full and w < CHUNK:
-                    b = short_blocks(columns, masks, b, z, w, S, T, P, out, valid)
-                elif full:
-                    b, S, T = long_blocks(columns, masks, b, z, w, S, T, P, out, valid)
-                count = min(w, z - b)
-                p = block(columns, masks, b, count, identity, S, out, valid)
-                if z - b <= w:
-                    break
-                flip(columns, masks, b, w, S)
-                full = True
-                b += w
+            if w < SHORT and z - a >= CHUNK:
+                for j in range(w - 1):
+                    put(S, j, get(s.vals, (r.F + 1 + j) & s.mask) if full else identity)
+                short(columns, masks, a, z, w, S, T, P, out, valid)
+                full = False
+                b = z - w
+                for j in range(w):
+                    p = combine(p, lift_at(columns, masks, b + j))
+            else:
+                if full:  # let the step of row a flip what is there, and take the flipped block from it
+                    _, r = steps(s, r, columns, masks, a, a + 1, w, out, valid, done)
+                    for j in range(w - 1):
+                        put(S, j, get(s.vals, (r.F + j) & s.mask))
+                    put(S, w - 1, identity)
+                else:
+                    for j in range(min(w, z - b)):
+                        put(S, j, identity)
+                while b < z:
+                    if full and w >= SHORT:
+                        b, S, T = blocks(columns, masks, b, z, w, S, T, P, out, valid)
+                    p = block(columns, masks, b, min(w, z - b), S, out, valid)
+                    if z - b <= w:
+                        break
+                    flip(columns, masks, b, w, S)
+                    full = True
+                    b += w
             if z == n:  # the state that goes on
                 rest = z - b
                 if full and rest < w:  # what is left of the flipped block (inclusive: from row j on), and the back

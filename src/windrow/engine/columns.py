@@ -47,10 +47,11 @@ class Journal:
         self.undo.append((slots, i, slots[i]))
         slots[i] = partial
 
-    def rollback(self) -> None:
-        for slots, i, before in reversed(self.undo):
+    def rollback(self, start: int = 0) -> None:
+        """Undoes all puts since there were `start`."""
+        while len(self.undo) > start:
+            slots, i, before = self.undo.pop()
             slots[i] = before
-        self.undo.clear()
 
 
 def allocate(dtypes: Sequence[np.dtype] | None, size: int) -> Any:

@@ -19,7 +19,7 @@ def between(kernel: Any, form: Form) -> Callable:
     window becomes [lo, hi). `done[0]` counts the answers given, so that an error can name its row.
     """
     clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
-    lift_at, store = form.lift_at, form.store
+    lift_at, store, mark = form.lift_at, form.store, form.mark
 
     @form.whole
     def run(s, r, f, e, columns, masks, first, lo, hi, out, valid, done):
@@ -38,7 +38,9 @@ def between(kernel: Any, form: Form) -> Callable:
                 for mask in valid:
                     mask[i] = False
             else:
-                store(out, valid, i, query(s, r))
+                p = query(s, r)
+                store(out, i, p)
+                mark(valid, i, p)
         done[0] = len(lo)
         return r, f, e
 

@@ -33,7 +33,8 @@ class Form:
     put_link: Callable
     jit: Callable
     lift_at: Callable  # (columns, masks, i) -> partial
-    store: Callable  # (out, valid, i, partial)
+    store: Callable  # (out, i, partial): the answer
+    mark: Callable  # (valid, i, partial): whether there is one
     cut: Callable | None = None  # rows of partials
     take: Callable | None = None  # rows of the input
     whole: Callable = plain
@@ -42,6 +43,7 @@ class Form:
     checked: tuple[bool, ...] = ()  # which outputs can be null
     restores: tuple[bool, ...] = (False,)  # which answers are values of the part's first column
     masked: bool = False  # null rows have a place in it
+    selective: bool = False  # combine gives one of its arguments
     freeze: Callable[[Any], Any] | None = None
     thaw: Callable[[Any], Any] | None = None
     journal: Journal | None = None
@@ -73,11 +75,14 @@ def plain_form(aggregate: Aggregate, counted: bool = False) -> Form:
             *[None if mask is not None and not mask[i] else c[i] for c, mask in zip(columns, masks, strict=True)]
         )
 
-    def store(out, valid, i, partial):
+    def store(out, i, partial):
         out[0][i] = lower(partial)
 
+    def mark(valid, i, partial):
+        pass
+
     return Form(
-        combine, None, inverse, operator.getitem, journal.put, journal.put, plain, lift_at, store,
+        combine, None, inverse, operator.getitem, journal.put, journal.put, plain, lift_at, store, mark,
         outputs=(None,), checked=(False,), journal=journal,
     )  # fmt: skip
 
@@ -105,6 +110,7 @@ def interpreted(form: Form) -> Form:
     return replace(
         form, combine=_python(form.combine), inverse=form.inverse and _python(form.inverse), get=get, put=put, cut=cut,
         put_link=put_link, jit=plain, whole=plain, lift_at=_python(form.lift_at), store=_python(form.store),
+        mark=_python(form.mark),
     )  # fmt: skip
 
 
@@ -211,7 +217,8 @@ def compiled_form(aggregate: Aggregate, dtypes: Sequence[str], masked: Sequence[
         at += part.width
     own = not all(component.builtin for component, _ in components)
     made = _assemble(tuple(parts), len(dtypes), at, own, joined=hasattr(aggregate, "parts"))
-    return replace(made, signature=(tuple(dtypes), tuple(masked)))
+    selective = len(parts) == 1 and aggregate.selective and not made.masked
+    return replace(made, signature=(tuple(dtypes), tuple(masked)), selective=selective)
 
 
 def _settle(component: Aggregate, numeric: Numeric, kinds: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
@@ -268,7 +275,7 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, width: int, own: bool, join
     jit = inlined(error_model)
     get, put, cut = (jit(f) for f in accessors(width))
     scope: dict[str, Any] = {}
-    lifts, combines, inverses, stores = [], [], [], []
+    lifts, combines, inverses, stores, marks = [], [], [], [], ["    pass"]
     identity: tuple = ()
     for k, part in enumerate(parts):
         numeric = part.numeric
@@ -301,23 +308,22 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, width: int, own: bool, join
             lifts.append(f"((1,) + {lifted} if {present} else none{k})")
             combines.append(f"(a[{part.at}] + b[{part.at}],) + {combined}")
             inverses.append(f"(a[{part.at}] - b[{part.at}],) + {taken}")
-            there = "True" if numeric.defined is None else f"defined{k}(p{inner})"
-            stores.append(
-                f"    if p[{part.at}] > 0:\n        valid[{k}][i] = {there}\n        {answer}\n"
-                f"    else:\n        valid[{k}][i] = False"
-            )
+            there = "" if numeric.defined is None else f" and defined{k}(p{inner})"
+            stores.append(f"    if p[{part.at}] > 0:\n        {answer}")
+            marks.append(f"    valid[{k}][i] = p[{part.at}] > 0{there}")
         else:
             lifts.append(lifted)
             combines.append(combined)
             inverses.append(taken)
             stores.append(f"    {answer}")
-            if numeric.defined is not None:  # no branch: the loop that answers is to become vector code
-                stores.append(f"    valid[{k}][i] = defined{k}(p{inner})")
+            if numeric.defined is not None:
+                marks.append(f"    valid[{k}][i] = defined{k}(p{inner})")
     exec(
         f"def lift_at(columns, masks, i):\n    return {' + '.join(lifts)}\n"
         f"def combine(a, b):\n    return {' + '.join(combines)}\n"
         f"def inverse(a, b):\n    return {' + '.join(inverses)}\n"
-        "def store(out, valid, i, p):\n" + "\n".join(stores) + "\n"
+        "def store(out, i, p):\n" + "\n".join(stores) + "\n"
+        "def mark(valid, i, p):\n" + "\n".join(marks) + "\n"
         "def put_link(links, i, value):\n    links[i] = value\n",
         scope,
     )
@@ -335,6 +341,7 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, width: int, own: bool, join
         whole=whole(error_model),
         lift_at=jit(scope["lift_at"]),
         store=jit(scope["store"]),
+        mark=jit(scope["mark"]),
         dtypes=tuple(np.dtype(kind) for part in parts for kind in (("int64",) * part.masked + part.dtypes)),
         outputs=tuple(np.dtype(part.output) for part in parts),
         checked=tuple(part.masked or part.numeric.defined is not None for part in parts),

@@ -7,7 +7,8 @@ registers when compiled, and make it trivial to step back when a combine raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -75,6 +76,7 @@ class Swag:
         self.of = self.accept(aggregate)
         self._start(plain_form(self.of, counted=self.counted), capacity)
         self.carry = batch.Carry()
+        self._holding = False  # the journal, over several operations
         self._sample: list[tuple] | None = None if aggregate.builtin else []
 
     # What an algorithm says of itself.
@@ -122,25 +124,17 @@ class Swag:
 
     def insert_many(self, rows: Iterable[Any]) -> None:
         """Inserts every row; a tuple is a row of several values. All or nothing."""
-        before = self._saved()
-        try:
+        with self._all_or_nothing():
             for row in rows:
                 self.insert(*row) if isinstance(row, tuple) else self.insert(row)
-        except BaseException:
-            self._restore(before)
-            raise
 
     def evict_many(self, count: int) -> None:
         """Drops the `count` oldest rows; IndexError, and nothing dropped, where there are fewer."""
         if not 0 <= count <= len(self):
             raise IndexError(f"cannot evict {count} of {len(self)} rows")
-        before = self._saved()
-        try:
+        with self._all_or_nothing():
             for _ in range(count):
                 self.evict()
-        except BaseException:
-            self._restore(before)
-            raise
 
     # Whole arrays.
 
@@ -279,20 +273,42 @@ class Swag:
         return self._step(self.k.query) if len(self) else self.form.identity
 
     def _answer(self, partial: Any) -> Any:
-        out = tuple([None] for _ in self.m.outputs)
-        self.m.store(out, tuple([True] for _ in out), 0, partial)
-        return out[0][0] if len(out) == 1 else tuple(answer[0] for answer in out)
+        out, valid = (tuple([start] for _ in self.m.outputs) for start in (None, True))
+        self.m.store(out, 0, partial)
+        self.m.mark(valid, 0, partial)
+        answers = tuple(a[0] if there[0] else None for a, there in zip(out, valid, strict=True))
+        return answers[0] if len(answers) == 1 else answers
 
     def _step(self, operation: Callable, *arguments: Any) -> Any:
         """Runs one operation; one that raises leaves no trace."""
         journal = self.form.journal
         assert journal is not None
-        journal.undo.clear()
+        if not self._holding:
+            journal.undo.clear()
+        start = len(journal.undo)
         try:
             return operation(self.s, self.r, *arguments)
         except BaseException:
-            journal.rollback()
+            journal.rollback(start)
             raise
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Several operations, of which none has happened if one of them raises."""
+        self._become(None)
+        journal = self.form.journal
+        assert journal is not None
+        journal.undo.clear()
+        before = self.s, self.r, self.capacity
+        self._holding = True
+        try:
+            yield
+        except BaseException:
+            journal.rollback()
+            self.s, self.r, self.capacity = before
+            raise
+        finally:
+            self._holding = False
 
     def _grow(self, capacity: int) -> None:
         """A bigger ring with the same rows at the same positions."""
@@ -306,6 +322,9 @@ class Swag:
     def _become(self, form: Form | None) -> None:
         """Carries the window over into another form; None: objects."""
         if form is self.form or (form is None and not self.form.compiled):
+            return
+        if not len(self):
+            self._start(plain_form(self.of, counted=self.counted) if form is None else form, self.capacity)
             return
         before, store = self.form, self.s
         self._use(plain_form(self.of, counted=self.counted) if form is None else form)

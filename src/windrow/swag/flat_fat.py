@@ -230,9 +230,13 @@ class FlatFAT(Swag):
         self._become(None)
         return self._answer(self._step(self._walk, start, end))
 
+    def _use(self, form: Monoid) -> None:
+        super()._use(form)
+        self._walks = walks(self.m)
+
     def _walk(self, s: Store, r: Any, start: int, end: int) -> Any:
         """The nodes that the state of the buffer lets one read."""
-        prefix, suffix, between = walks(self.form)
+        prefix, suffix, between = self._walks
         n, f, b = self.capacity, r.F & s.mask, (r.E - 1) & s.mask
         i, j = start & s.mask, (end - 1) & s.mask
         if i == j:

@@ -1,0 +1,92 @@
+"""Many rows between two answers.
+
+Asked: a row's cost when m rows go and m come at once, for m from one to the whole window: the Reactive Aggregator's
+batched update against base intervals (B-Int) and recalculation. Plain Python, time and counted combines.
+
+Found by paper 1: O(1 + log(n/m)) a row, so straight on a log axis for a constant m and flat for m in proportion to n
+(Fig. 10); B-Int 1.02 to 1.39 times the time of RA (Fig. 11, Tab. 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from windrow import agg
+from windrow.bench import results, streams
+from windrow.bench.base import Experiment, Measure, Row, Settings
+from windrow.bench.firing import combines, fired
+from windrow.bench.timing import interleaved
+
+ALGORITHMS = ("reactive_aggregator", "b_int", "recalculate")
+
+
+def batches(window: int) -> dict[str, int]:
+    """The paper's m by its own names."""
+    sizes = {"1": 1, "4": 4, "64": 64, "n/16": window // 16, "n/4": window // 4, "n": window}
+    return {name: m for name, m in sizes.items() if 1 <= m <= window}
+
+
+def run(settings: Settings) -> list[Row]:
+    windows = settings.pick((64,), (64, 1024), (64, 512, 4096, 2**15), (64, 512, 4096, 2**15, 2**18))
+    makers = {"max": agg.max} if settings.level in ("smoke", "quick") else {"max": agg.max, "stddev": agg.stddev}
+    work = settings.pick(64, 1024, 8192, 2**16)  # rows a run, at least
+    rows: list[Row] = []
+    cases = [(a, n, label, m) for a in makers for n in windows for label, m in batches(n).items()]
+    for aggregate, window, label, m in settings.track(cases, "coarse"):
+        count = -(-max(work, m) // m) * m
+        values = streams.energy(window + count, settings.seed).tolist()
+        # recalculation is O(n) a firing: only where that ends
+        names = [
+            n
+            for n in ALGORITHMS
+            if n != "recalculate" or window * (count // m) <= settings.pick(2**14, 2**19, 2**22, 2**24)
+        ]
+        counted = {name: combines(name, makers[aggregate], values, window, m) for name in names}
+        runs = {name: fired(name, makers[aggregate], values, window, m) for name in names}
+        for name, repetition, seconds in interleaved(runs, settings.repetitions):
+            row = {"aggregate": aggregate, "window": window, "m": label, "rows_a_firing": m, "algorithm": name}
+            row |= {"repetition": repetition, "rows": count, "seconds": seconds, "us_a_row": seconds / count * 1e6}
+            rows.append({**row, "combines_a_row": counted[name]})
+    return rows
+
+
+def notes(rows: Sequence[Row]) -> list[str]:
+    """Time of B-Int against RA, and how flat m = n/4 is."""
+    lines = results.summary(EXPERIMENT.measure, rows)
+    cost = {(li["aggregate"], li["window"], li["m"], li["algorithm"]): li for li in lines}
+    said = []
+    for (aggregate, window, m, name), line in cost.items():
+        if name == "b_int" and line["ratio"]:
+            said.append(
+                f"{aggregate}, n={window:,}, m={m}: B-Int takes {1 / line['ratio']:.2f}x RA's time (paper 1: 1.02-1.39)"
+            )
+    ours = {
+        (r["aggregate"], r["window"], str(r["m"])): r["combines_a_row"]
+        for r in rows
+        if r["algorithm"] == "reactive_aggregator"
+    }
+    for aggregate in dict.fromkeys(key[0] for key in ours):
+        for m in ("1", "n/4"):
+            curve = [f"{w:,}: {c:.2f}" for (a, w, label), c in ours.items() if a == aggregate and label == m]
+            said.append(f"{aggregate}, m={m}: RA's combines a row by window: {', '.join(curve)}")
+    return said
+
+
+def draw(rows: Sequence[Row], figure: Any) -> None:
+    for _, axes, own in results.grid(figure, rows, "algorithm"):
+        for row in own:
+            row["m"] = f"{row['aggregate']}, m={row['m']}"
+        results.lines_over(axes, own, "window", "us_a_row", "m", "window (rows)", "µs a row")
+
+
+EXPERIMENT = Experiment(
+    name="coarse",
+    title="m rows at once",
+    paper="1 Fig. 10, Fig. 11, Tab. 4",
+    expected="flat for m in proportion to n; B-Int 1.02-1.39x the time of RA",
+    run=run,
+    draw=draw,
+    notes=notes,
+    measure=Measure(("aggregate", "window", "m", "algorithm"), "us_a_row", "µs a row", baseline="reactive_aggregator"),
+)
