@@ -25,7 +25,7 @@ from windrow.engine.short_windows import CHUNK, SHORT
 
 
 def scratch(form: Form, w: int) -> tuple[Any, Any, Any]:
-    """Room for the flipped block, for the one being flipped and for the prefixes of a chunk (or what short ones need)."""
+    """Room for the flipped block, the one being flipped and the prefixes of a chunk (or what short windows need)."""
     flipped = allocate(form.dtypes, w)
     if w < SHORT:
         return flipped, *short_windows.scratch(form, w)
