@@ -194,9 +194,18 @@ MUTANTS = [
         ("p = combine(p, lift_at(ahead, ahead_masks, j))", "p = combine(lift_at(ahead, ahead_masks, j), p)"),
         ("combine(get(S, j), get(P, j))", "combine(get(P, j), get(S, j))"),
         ("            S, T = T, S\n", ""),
-        ("put(S, j, get(T, panel - w + j))", "put(S, j, get(T, j))"),
         ("put(s.vals, j & s.mask, get(S, j - 1))", "put(s.vals, j & s.mask, get(S, j))"),
         ("r = registers(rest, w, w + rest, p)", "r = registers(rest, w, w + rest, identity)"),
+    ),
+    *m(
+        "engine/short_windows.py",
+        ("put(S, j, get(T, panel - w + j))", "put(S, j, get(T, j))"),
+        (
+            "combine(get(P, i - ONE), lift_at(rows, row_masks, i))",
+            "combine(lift_at(rows, row_masks, i), get(P, i - ONE))",
+        ),
+        ("shifted(D, span, 2 * span - 1, w - 1 + count, E)", "shifted(D, span + 1, 2 * span, w - 1 + count, E)"),
+        ("put(S, j, get(D, j + np.uint64(count)))", "pass"),
     ),
     *m(
         "engine/driver.py",

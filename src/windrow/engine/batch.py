@@ -123,7 +123,7 @@ _FORMS: dict[Any, Form | None] = {}
 
 def form_for(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Form | None:
     """`compiled_form`, made once a process for all aggregates that do the same."""
-    if "object" in kinds:
+    if "object" in kinds or aggregate.combines is not None:  # combines are counted in plain Python
         return None
     key = _form_key(aggregate, kinds, masked)
     if key not in _FORMS:
@@ -133,24 +133,18 @@ def form_for(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -
 
 def _form_key(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Any:
     """What the aggregate's functions do, or the aggregate itself where that cannot be told."""
-    parts = getattr(aggregate, "parts", None) or [(aggregate, ())]
-    try:
-        functions = [
-            (
-                p.core_lift,
-                p.core_combine,
-                p.core_lower,
-                p.core_inverse,
-                p.identity,
-                columns,
-                p.builtin,
-                p.combines is None,
+    if "_does" not in vars(aggregate):  # told once: it takes as long as a thousand rows
+        parts = getattr(aggregate, "parts", None) or [(aggregate, ())]
+        try:
+            aggregate._does = fingerprint(
+                [
+                    (p.core_lift, p.core_combine, p.core_lower, p.core_inverse, p.identity, columns, p.builtin)
+                    for p, columns in parts
+                ]
             )
-            for p, columns in parts
-        ]
-        return fingerprint(functions, kinds, masked)
-    except Unhashable:
-        return aggregate, kinds, masked
+        except Unhashable:
+            aggregate._does = aggregate
+    return aggregate._does, kinds, masked
 
 
 def _run(w: Any, name: str) -> Any:

@@ -21,5 +21,4 @@ def counting(aggregate: Aggregate) -> Aggregate:
     """
     counted = copy.copy(aggregate)
     counted.combines = 0
-    counted.numeric = lambda dtypes: None
     return counted
