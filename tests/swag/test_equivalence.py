@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,19 @@ PLAIN = 3  # sequences for each pair of algorithm and aggregate
 COMPILED = 4
 #: nulls make another kernel, which takes seconds to compile: all aggregates with one algorithm, two with every one
 WITH_NULLS = ("sum of ints", "max of floats")
+#: compiled with every algorithm in the quick suite: one or two of each shape of partial, several not commutative
+EVERYWHERE = (
+    "sum of ints",
+    "sum of floats",
+    "max of floats",
+    "mean",
+    "stddev",
+    "max_by",
+    "last",
+    "longest_increasing_run",
+    "join",
+    "user's own, numbers",
+)
 
 
 def pairs() -> Iterator[tuple[str, Case]]:
@@ -83,7 +97,14 @@ def bounds(rnd: random.Random, n: int) -> tuple[list[int], list[int]]:
     return lo, hi
 
 
-@pytest.mark.parametrize(("name", "case"), PAIRS, ids=lambda part: str(part))
+def compiled_pairs() -> Iterator[Any]:
+    """Every pair; those that take long to compile and say little more go behind the slow marker."""
+    for name, case in PAIRS:
+        quick = name == "two_stacks_lite" or case.name in EVERYWHERE
+        yield pytest.param(name, case, marks=[] if quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "case"), compiled_pairs(), ids=lambda part: str(part))
 def test_compiled(name: str, case: Case) -> None:
     rnd = seed("compiled", name, case.name)
     oracle: Swag
