@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from windrow.aggregates.base import Aggregate
+from windrow.aggregates.compare import alike
 from windrow.engine.columns import Store, read, write
 from windrow.swag.base import Card, Kernel, Monoid, Swag
 from windrow.swag.flat_fat import walks
@@ -212,7 +213,7 @@ class ReactiveAggregator(Swag):
         assert not rows or (rows[0], rows[-1]) == (F, E - 1)
         for place in range(n):
             kept = read(self.s.vals, n + place)
-            assert self.s.links[place] or kept is m.identity or kept == m.identity, f"a[{place + 1}] is not ⊥: {kept}"
+            assert self.s.links[place] or alike(kept, m.identity, 0.0), f"a[{place + 1}] is not ⊥: {kept}"
         waiting = {(n + (i & mask)) >> level for i in [*range(F0, F), *range(E0, E)] for level in range(n.bit_length())}
         for v in range(1, n):
             if v not in waiting:
