@@ -29,7 +29,8 @@ def lines(code: str, argument: Any, environment: Mapping[str, str] | None = None
         assert process.stdout is not None
         try:
             for line in process.stdout:
-                yield json.loads(line)
+                if line.lstrip().startswith(("[", "{")):  # a library may print, too
+                    yield json.loads(line)
             if process.wait() != 0:
                 errors.seek(0)
                 said = errors.read().strip().splitlines() or [f"exit code {process.returncode}"]

@@ -123,6 +123,7 @@ def duckdb_calls(duckdb: Any) -> dict[str, Prepare]:
         def prepare(x: np.ndarray) -> Callable[[int], Any]:
             connection = duckdb.connect()
             connection.execute("SET threads = 1")
+            connection.execute("SET enable_progress_bar = false")  # it would print into our answers
             frame = {"i": np.arange(len(x)), "x": x}
             connection.register("given", frame)
             connection.execute("CREATE TABLE t AS SELECT i, x FROM given ORDER BY i")
