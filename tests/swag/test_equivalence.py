@@ -104,7 +104,7 @@ def compiled_pairs() -> Iterator[Any]:
         yield pytest.param(name, case, marks=[] if quick else pytest.mark.slow)
 
 
-@pytest.mark.parametrize(("name", "case"), compiled_pairs(), ids=lambda part: str(part))
+@pytest.mark.parametrize(("name", "case"), list(compiled_pairs()), ids=lambda part: str(part))
 def test_compiled(name: str, case: Case) -> None:
     rnd = seed("compiled", name, case.name)
     oracle: Swag

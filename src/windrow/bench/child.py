@@ -19,7 +19,7 @@ ONE_THREAD = dict.fromkeys(
 
 
 def lines(code: str, argument: Any, environment: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """Runs `python -c CODE ARGUMENT-AS-JSON` and gives each line it prints, read as JSON, as it comes."""
+    """Runs `python -c CODE ARGUMENT-AS-JSON` and gives each JSON list or object it prints, as it comes."""
     env = {**os.environ, **(environment or {}), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     command = [sys.executable, "-c", code, json.dumps(argument)]
     with (
