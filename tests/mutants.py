@@ -196,6 +196,7 @@ MUTANTS = [
         ("            S, T = T, S\n", ""),
         ("put(s.vals, j & s.mask, get(S, j - 1))", "put(s.vals, j & s.mask, get(S, j))"),
         ("r = registers(rest, w, w + rest, p)", "r = registers(rest, w, w + rest, identity)"),
+        ("                p = identity\n                begin = i\n", "                begin = i\n"),
     ),
     *m(
         "engine/short_windows.py",

@@ -116,6 +116,23 @@ def rows(kernel: Any, form: Form, registers: Any) -> Callable:
             put(S, j, q)
             q = combine(lift_at(columns, masks, b + j), q)
 
+    @form.whole
+    def small_keys(columns, masks, starts, a, w, out, valid):
+        """Keys of no more than w rows, all in one loop; where the first larger one (or the last of all) begins."""
+        n = np.uint64(len(starts))
+        begin = i = np.uint64(a)
+        most = np.uint64(w)
+        p = identity
+        while i < n and (starts[i] or i - begin < most):
+            if starts[i]:
+                p = identity
+                begin = i
+            p = combine(p, lift_at(columns, masks, i))
+            store(out, i, p)
+            mark(valid, i, p)
+            i += np.uint64(1)
+        return begin
+
     short = (short_windows.doubling if form.selective else short_windows.lockstep)(form, answers)
 
     @form.whole
@@ -126,6 +143,7 @@ def rows(kernel: Any, form: Form, registers: Any) -> Callable:
             z = n
             if len(starts) > 0:
                 if starts[a]:
+                    a = np.int64(small_keys(columns, masks, starts, a, w, out, valid))
                     r = clear(s)
                 z = a + 1
                 while z < n and not starts[z]:

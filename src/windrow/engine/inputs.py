@@ -130,7 +130,10 @@ def read_keys(keys: Any, n: int, last: Any) -> tuple[np.ndarray, Any]:
     for array in arrays:
         if len(array) != n:
             raise WindrowError(f"a key column of {len(array)} rows for {n} rows of values")
-        starts[1:] |= array[1:] != array[:-1]
+        if array is arrays[0] and array.dtype != object:
+            np.not_equal(array[1:], array[:-1], out=starts[1:])
+        else:
+            starts[1:] |= array[1:] != array[:-1]
         if array.dtype.kind == "f":  # NaN is one key
             starts[1:] &= ~(np.isnan(array[1:]) & np.isnan(array[:-1]))
     first, final = (
