@@ -148,7 +148,7 @@ MUTANTS = [
         "swag/mta_levels.py",
         ("v = combine(v, get(s.vals, slot(s, l, last)))", "v = combine(get(s.vals, slot(s, l, last)), v)"),
         ("k = ((H + k) >> 1) - (H >> 1)", "k = k >> 1"),
-        ("end = start + 1 if stays else T", "end = T"),
+        ("above = p - H\n", "above = max(p - H - 1, 0)\n"),
         ("sub = old\n", "sub = sub\n"),
     ),
     *m(
