@@ -12,6 +12,8 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 
 class Unhashable(Exception):
     """Something of a function's surroundings has no fingerprint that is certain."""
@@ -37,6 +39,8 @@ def fingerprint(*things: Any) -> str:
 def _pieces(thing: Any, seen: dict[int, int]) -> Iterable[bytes]:
     if isinstance(thing, (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))):
         yield f"{type(thing).__name__}:{thing!r}".encode()
+    elif isinstance(thing, np.generic):
+        yield f"{thing.dtype.str}:{thing!r}".encode()
     elif isinstance(thing, (tuple, list)):
         yield f"{type(thing).__name__}[{len(thing)}".encode()
         for part in thing:
