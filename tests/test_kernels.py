@@ -158,6 +158,14 @@ def test_lawless_aggregates_are_refused() -> None:
         swag.TwoStacks(windrow.Aggregate(lambda x: [x], greedy, identity=[])).slide([1, 2, 3], 2)
 
 
+def test_a_form_is_not_shared_where_nulls_mean_something_else() -> None:
+    rows = [None, 3, None]
+    for order in ((True, False), (False, True)):
+        for skips in order:
+            answers = swag.DABA(agg.first(ignorenulls=skips)).slide(rows, 2).tolist()
+            assert answers == ([None, 3, 3] if skips else [None, None, 3])
+
+
 def test_forms_are_made_once() -> None:
     window, other = swag.DABA(agg.max()), swag.DABA(agg.max())
     for one in (window, other):

@@ -133,12 +133,16 @@ def form_for(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -
 
 def _form_key(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Any:
     """What the aggregate's functions do, or the aggregate itself where that cannot be told."""
+
+    def facts(part: Any) -> tuple:
+        return part.name, part.builtin, part.needs, part.selective
+
     if "_does" not in vars(aggregate):  # told once: it takes as long as a thousand rows
         parts = getattr(aggregate, "parts", None) or [(aggregate, ())]
         try:
             aggregate._does = fingerprint(
                 [
-                    (p.core_lift, p.core_combine, p.core_lower, p.core_inverse, p.identity, columns, p.builtin)
+                    (p.core_lift, p.core_combine, p.core_lower, p.core_inverse, p.identity, columns, *facts(p))
                     for p, columns in parts
                 ]
             )
