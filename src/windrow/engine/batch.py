@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine import blocks, driver
+from windrow.engine import blocks, driver, short_windows
 from windrow.engine.bounds import row_bounds, time_bounds
 from windrow.engine.compiler import CompilationFailed, cached
 from windrow.engine.fingerprint import Unhashable, fingerprint
@@ -20,6 +20,8 @@ __all__ = ["Carry", "carried_state", "carry_from", "form_for", "read_columns", "
 
 #: answers whose bounds are worked out at a time, so that they stay in the cache
 CHUNK = 1 << 16
+#: loops over whole arrays in place of the driver, for windows of a number of rows
+FUSED: dict[str, Any] = {"rows": blocks, "short": short_windows}
 
 
 @dataclass(frozen=True)
@@ -156,12 +158,20 @@ def _run(w: Any, name: str) -> Any:
     key = (type(w), name)
     if key not in w.form.memo:
         kernel = type(w).kernel(w.form)
-        if name == "rows":
-            made = blocks.rows(kernel, w.form, type(w).registers)
+        if name in FUSED:
+            made = FUSED[name].rows(kernel, w.form, _sized(w.form), type(w).registers)
         else:
             made = driver.between(kernel, w.form)
         w.form.memo[key] = cached(made) if w.form.compiled else made
     return w.form.memo[key]
+
+
+def _sized(form: Form) -> Form:
+    """The form's sized form, made once."""
+    if "sized" not in form.memo:
+        assert form.sized is not None
+        form.memo["sized"] = form.sized()
+    return form.memo["sized"]
 
 
 def _by_rows(w: Any, columns: tuple[Column, ...], starts: np.ndarray, window: int, keyed: bool) -> Any:
@@ -176,9 +186,10 @@ def _by_rows(w: Any, columns: tuple[Column, ...], starts: np.ndarray, window: in
     if fast:
         before = None if w.form.total else w._saved()
         try:
-            w.r = _registers(w, _run(w, "rows")(
+            name = "short" if window < short_windows.SHORT else "rows"
+            w.r = _registers(w, _run(w, name)(
                 w.s, w.r, data, masks, starts if keyed else starts[:0], window,
-                *blocks.scratch(w.form, window), out, valid, done,
+                *FUSED[name].scratch(_sized(w.form), window), out, valid, done,
             ))  # fmt: skip
             return _answers(w, columns, out, valid)
         except CompilationFailed:
@@ -296,8 +307,9 @@ def _make_room(w: Any, rows: int) -> None:
 def _room(form: Form, n: int, every_window_has_rows: bool = False) -> tuple[tuple, tuple]:
     """Arrays for the answers and, where there can be nulls, for which of them there are."""
     out = tuple(np.empty(n, object if dtype is None else dtype) for dtype in form.outputs)
-    needed = (checked or not every_window_has_rows for checked in form.checked)
-    return out, tuple(np.ones(n if flags else 0, bool) for flags in needed)
+    if every_window_has_rows:  # each row is marked, where its answer can be null at all
+        return out, tuple(np.empty(n if checked else 0, bool) for checked in form.checked)
+    return out, tuple(np.ones(n, bool) for _ in form.checked)
 
 
 def _arrays(form: Form, columns: tuple[Column, ...]) -> tuple[tuple, tuple]:

@@ -17,6 +17,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate, Numeric, Wrapped
 from windrow.engine.columns import Journal, accessors
 from windrow.engine.compiler import ErrorModel, inlined, plain, return_type, whole
+from windrow.engine.counted import counted_monoid
 
 PYTHON = {"float64": float, "int64": int, "bool": bool}
 
@@ -49,6 +50,9 @@ class Form:
     journal: Journal | None = None
     signature: tuple = ()  # the input's types, and which columns hold nulls
     total: bool = False
+    sized: Callable[[], Form] | None = None  # makes the form in which combine, store and mark are told numbers of rows
+    widen: Callable | None = None  # (partial, rows) -> partial: from a sized form
+    narrow: Callable | None = None  # partial -> partial: to a sized form
     memo: dict = field(default_factory=dict, compare=False)
 
     @property
@@ -66,7 +70,7 @@ def plain_form(aggregate: Aggregate, counted: bool = False) -> Form:
         aggregate.monoid_lower,
     )
     if counted:
-        combine, inverse, lift, lower = _counted(aggregate)
+        combine, inverse, lift, lower = counted_monoid(aggregate)
     if aggregate.combines is not None:
         combine = _tallied(combine, aggregate)
 
@@ -118,63 +122,6 @@ def _python(function: Any) -> Callable:
     return getattr(function, "py_func", function)
 
 
-def _counted(aggregate: Aggregate) -> tuple[Callable, Callable, Callable, Callable]:
-    """The monoid of (rows, partial): an inverse must know when the last row that counts has gone."""
-    if hasattr(aggregate, "parts"):
-        return _counted_join(aggregate, aggregate.parts)
-    take_out = aggregate.core_inverse
-    assert take_out is not None  # the algorithm has asked
-
-    def combine(older, newer):
-        if older is None:
-            return newer
-        if newer is None:
-            return older
-        return (older[0] + newer[0], aggregate.core_combine(older[1], newer[1]))
-
-    def inverse(total, oldest):
-        if oldest is None:
-            return total
-        if total[0] == oldest[0]:
-            return None
-        return (total[0] - oldest[0], take_out(total[1], oldest[1]))
-
-    def lift(*row):
-        partial = aggregate.monoid_lift(*row)
-        return None if partial is None else (1, partial)
-
-    def lower(partial):
-        return aggregate.monoid_lower(None if partial is None else partial[1])
-
-    return combine, inverse, lift, lower
-
-
-def _counted_join(aggregate: Aggregate, parts: Any) -> tuple[Callable, Callable, Callable, Callable]:
-    """Each part counts its own rows, since a null for one is none for another."""
-    combines, inverses, lifts, _ = zip(*(_counted(part) for part, _ in parts), strict=True)
-
-    def combine(older, newer):
-        if older is None:
-            return newer
-        if newer is None:
-            return older
-        return tuple(f(a, b) for f, a, b in zip(combines, older, newer, strict=True))
-
-    def inverse(total, oldest):
-        if oldest is None:
-            return total
-        return tuple(f(a, b) for f, a, b in zip(inverses, total, oldest, strict=True))
-
-    def lift(*row):
-        return tuple(f(*[row[i] for i in where]) for f, (_, where) in zip(lifts, parts, strict=True))
-
-    def lower(partial):
-        bare = None if partial is None else tuple(None if p is None else p[1] for p in partial)
-        return aggregate.monoid_lower(bare)
-
-    return combine, inverse, lift, lower
-
-
 @dataclass(frozen=True)
 class _Part:
     """One component of a compiled form: its functions, its columns of the row, its place in the partial."""
@@ -187,9 +134,26 @@ class _Part:
     dtypes: tuple[str, ...]
     output: str
 
+    sized: bool = False  # its functions are told numbers of rows
+
     @property
     def width(self) -> int:
         return self.masked + len(self.dtypes)
+
+    @property
+    def place(self) -> str:
+        return f"[{self.at}:{self.at + self.width}]"
+
+    def without_count(self, at: int) -> _Part:
+        """The part in a sized form."""
+        sized: Any = self.numeric.sized  # Any: its functions take more arguments
+        if sized is None or self.masked:  # where there are nulls, positions do not tell how many rows count
+            return replace(self, at=at)
+        numeric = replace(
+            self.numeric, lift=sized.lift, combine=sized.combine, lower=sized.lower, defined=sized.defined,
+            identity=sized.identity, inverse=None,
+        )  # fmt: skip
+        return replace(self, numeric=numeric, at=at, dtypes=("float64",) * len(sized.identity), sized=True)
 
 
 def compiled_form(aggregate: Aggregate, dtypes: Sequence[str], masked: Sequence[bool]) -> Form | None:
@@ -216,9 +180,32 @@ def compiled_form(aggregate: Aggregate, dtypes: Sequence[str], masked: Sequence[
         parts.append(part)
         at += part.width
     own = not all(component.builtin for component, _ in components)
-    made = _assemble(tuple(parts), len(dtypes), at, own, joined=hasattr(aggregate, "parts"))
+    made = _assemble(tuple(parts), len(dtypes), own, joined=hasattr(aggregate, "parts"))
     selective = len(parts) == 1 and aggregate.selective and not made.masked
-    return replace(made, signature=(tuple(dtypes), tuple(masked)), selective=selective)
+    return replace(
+        made,
+        signature=(tuple(dtypes), tuple(masked)),
+        selective=selective,
+        sized=lambda: replace(_sized(tuple(parts), len(dtypes), own), selective=selective),
+    )
+
+
+def _sized(parts: tuple[_Part, ...], inputs: int, own: bool) -> Form:
+    """The form for loops that know how many rows a partial stands for: parts that can do so leave out their count."""
+    bare: list[_Part] = []
+    for part in parts:
+        bare.append(part.without_count(sum(p.width for p in bare)))
+    form = _assemble(tuple(bare), inputs, own, joined=len(parts) > 1, sized=True)
+    jit, scope = form.jit, {}
+    wide, narrow = [], []
+    for k, (part, less) in enumerate(zip(parts, bare, strict=True)):
+        if less.sized:
+            assert part.numeric.sized is not None
+            scope[f"widen{k}"], scope[f"narrow{k}"] = jit(part.numeric.sized.widen), jit(part.numeric.sized.narrow)
+        wide.append(f"widen{k}(p{less.place}, rows)" if less.sized else f"p{less.place}")
+        narrow.append(f"narrow{k}(p{part.place})" if less.sized else f"p{part.place}")
+    exec(f"def widen(p, rows):\n    return {' + '.join(wide)}\ndef narrow(p):\n    return {' + '.join(narrow)}", scope)
+    return replace(form, widen=jit(scope["widen"]), narrow=jit(scope["narrow"]))
 
 
 def _settle(component: Aggregate, numeric: Numeric, kinds: Sequence[str]) -> tuple[tuple[str, ...], str] | None:
@@ -267,13 +254,16 @@ def _unwrapped(function: Any) -> Callable:
     return function.function if isinstance(function, Wrapped) else function
 
 
-def _assemble(parts: tuple[_Part, ...], inputs: int, width: int, own: bool, joined: bool) -> Form:
-    """Generates lift_at, combine, inverse and store over the concatenated columns of all parts."""
+def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, sized: bool = False) -> Form:
+    """Generates lift_at, combine, inverse and store over the concatenated columns of all parts.
+
+    `sized`: combine takes two numbers of rows more, store and mark one, for the parts that want to be told.
+    """
     error_model: ErrorModel = (
         "python" if own else "numpy"
     )  # a user's division by zero raises, as it does in plain Python
     jit = inlined(error_model)
-    get, put, cut = (jit(f) for f in accessors(width))
+    get, put, cut = (jit(f) for f in accessors(sum(part.width for part in parts)))
     scope: dict[str, Any] = {}
     lifts, combines, inverses, stores, marks = [], [], [], [], ["    pass"]
     identity: tuple = ()
@@ -297,12 +287,13 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, width: int, own: bool, join
             exec(f"def cast{k}(t):\n    return ({fields},)", scope)
             scope[f"cast{k}"] = jit(scope[f"cast{k}"])
             cast = f"cast{k}({{}})"
+        pair, count = (", na, nb", ", n") if part.sized else ("", "")
         row = ", ".join(f"columns[{i}][i]" for i in part.columns)
         lifted, combined, taken = (
             cast.format(call)
-            for call in (f"lift{k}({row})", f"combine{k}(a{inner}, b{inner})", f"inverse{k}(a{inner}, b{inner})")
+            for call in (f"lift{k}({row})", f"combine{k}(a{inner}, b{inner}{pair})", f"inverse{k}(a{inner}, b{inner})")
         )
-        answer = f"out[{k}][i] = lower{k}(p{inner})"
+        answer = f"out[{k}][i] = lower{k}(p{inner}{count})"
         if part.masked:
             present = " and ".join(f"masks[{i}][i]" for i in part.needs)
             lifts.append(f"((1,) + {lifted} if {present} else none{k})")
@@ -317,13 +308,14 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, width: int, own: bool, join
             inverses.append(taken)
             stores.append(f"    {answer}")
             if numeric.defined is not None:
-                marks.append(f"    valid[{k}][i] = defined{k}(p{inner})")
+                marks.append(f"    valid[{k}][i] = defined{k}(p{inner}{count})")
+    pair, count = (", na, nb", ", n") if sized else ("", "")
     exec(
         f"def lift_at(columns, masks, i):\n    return {' + '.join(lifts)}\n"
-        f"def combine(a, b):\n    return {' + '.join(combines)}\n"
+        f"def combine(a, b{pair}):\n    return {' + '.join(combines)}\n"
         f"def inverse(a, b):\n    return {' + '.join(inverses)}\n"
-        "def store(out, i, p):\n" + "\n".join(stores) + "\n"
-        "def mark(valid, i, p):\n" + "\n".join(marks) + "\n"
+        f"def store(out, i, p{count}):\n" + "\n".join(stores) + "\n"
+        f"def mark(valid, i, p{count}):\n" + "\n".join(marks) + "\n"
         "def put_link(links, i, value):\n    links[i] = value\n",
         scope,
     )

@@ -10,6 +10,8 @@ import numpy as np
 
 from windrow.errors import WindrowError
 
+ARROW_NUMBERS = ("bool", "float", "double", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
+
 
 @dataclass(frozen=True)
 class Column:
@@ -59,7 +61,11 @@ def read_columns(values: Any) -> tuple[Column, ...]:
 
 
 def _column(given: Any) -> Column:
-    array, mask = _array(given)
+    return column_of(*_array(given))
+
+
+def column_of(array: np.ndarray, mask: np.ndarray | None = None) -> Column:
+    """A column from an array of any type; NaT is null, NaN is not."""
     if array.ndim != 1:
         raise WindrowError(f"a column has one dimension, not {array.ndim}")
     dtype = array.dtype
@@ -67,7 +73,7 @@ def _column(given: Any) -> Column:
         nat = np.isnat(array)
         if nat.any():
             mask = ~nat if mask is None else mask & ~nat
-        array = array.view(np.int64)
+        array = array.astype(dtype.newbyteorder("="), copy=False).view(np.int64)
     elif dtype.kind == "u" and dtype.itemsize == 8:
         array = array.astype(object) if len(array) and array.max() > np.uint64(2**63 - 1) else array.astype(np.int64)
     elif dtype.kind in "iu":
@@ -91,7 +97,20 @@ def _array(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
         if given.null_count == 0:
             return given.to_numpy(zero_copy_only=False), None
         there = given.is_valid().to_numpy(zero_copy_only=False)
+        if str(given.type) in ARROW_NUMBERS:  # to_numpy alone would make nulls NaN and ints floats
+            return given.fill_null(False if str(given.type) == "bool" else 0).to_numpy(zero_copy_only=False), there
+        if str(given.type).startswith(("timestamp", "duration", "date32")):
+            return given.to_numpy(zero_copy_only=False), there
         given = given.to_pylist()
+    elif hasattr(given, "is_not_null") and given.null_count() and (given.dtype.is_numeric() or given.dtype == bool):
+        there = given.is_not_null().to_numpy()  # Polars: likewise
+        filled = given.fill_null(False if given.dtype == bool else 0).to_numpy()
+        if filled.dtype != object:
+            return filled, there
+        given = given.to_list()
+    elif hasattr(given, "isna") and not isinstance(given.dtype, np.dtype) and given.hasnans:  # pandas: nullable types
+        gone = given.isna().tolist()
+        given = [None if null else value for null, value in zip(gone, given.tolist(), strict=True)]
     elif hasattr(given, "to_numpy"):  # a pandas or Polars series
         array = given.to_numpy()
         if array.dtype != object:
@@ -99,10 +118,11 @@ def _array(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
         given = array.tolist()
     elif not isinstance(given, (list, np.ndarray)):
         given = list(given)
-    return _from_objects(given)
+    return from_objects(given)
 
 
-def _from_objects(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
+def from_objects(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Python's objects, None for null, as numbers where all of them are."""
     listed = list(given)
     there = np.fromiter((value is not None for value in listed), bool, len(listed))
     types = {type(value) for value in listed if value is not None}
@@ -115,9 +135,12 @@ def _from_objects(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
             return np.array([0.0 if v is None else v for v in listed], np.float64), mask
     elif types == {bool}:
         return np.array([bool(v) for v in listed], bool), mask
-    objects = np.empty(len(listed), object)
-    objects[:] = listed
-    return objects, mask
+    return object_array(listed), mask
+
+
+def object_array(listed: Any) -> np.ndarray:
+    """One object a place, lists and tuples too (which `np.array` would make a second dimension of)."""
+    return np.fromiter(listed, object, len(listed))
 
 
 def read_keys(keys: Any, n: int, last: Any) -> tuple[np.ndarray, Any]:
@@ -126,18 +149,27 @@ def read_keys(keys: Any, n: int, last: Any) -> tuple[np.ndarray, Any]:
     if keys is None or n == 0:
         return starts, None
     columns = keys if isinstance(keys, tuple) else (keys,)
-    arrays = [_array(column)[0] for column in columns]
-    for array in arrays:
+    read = [_array(column) for column in columns]
+    for i, (array, mask) in enumerate(read):
         if len(array) != n:
             raise WindrowError(f"a key column of {len(array)} rows for {n} rows of values")
-        if array is arrays[0] and array.dtype != object:
+        if i == 0 and mask is None and array.dtype != object:
             np.not_equal(array[1:], array[:-1], out=starts[1:])
+            changed = starts[1:]
         else:
-            starts[1:] |= array[1:] != array[:-1]
+            changed = array[1:] != array[:-1]
         if array.dtype.kind == "f":  # NaN is one key
-            starts[1:] &= ~(np.isnan(array[1:]) & np.isnan(array[:-1]))
+            changed &= ~(np.isnan(array[1:]) & np.isnan(array[:-1]))
+        if mask is not None:  # and so is null
+            changed &= mask[1:] & mask[:-1]
+            changed |= mask[1:] != mask[:-1]
+        starts[1:] |= changed
     first, final = (
-        tuple(array[i].item() if hasattr(array[i], "item") else array[i] for array in arrays) for i in (0, -1)
+        tuple(
+            None if mask is not None and not mask[i] else array[i].item() if hasattr(array[i], "item") else array[i]
+            for array, mask in read
+        )
+        for i in (0, -1)
     )
     starts[0] = last is not None and first != last
     return starts, final

@@ -1,0 +1,227 @@
+"""A user's window class, compiled: one loop over the rows of all keys, with an instance for each key inside it.
+
+The class becomes a numba class over the fields of its state: ints, floats, bools, each of them or None, and lists of
+them. Class constants come along as fields that nothing may set. What plain Python would answer differently is refused
+here, and runs plain: above all an attribute that is set to what its column cannot hold (numba would cut 2.5 to 2).
+Ints are 64 bits wide here; code that counts beyond them is the one thing that must not be compiled.
+"""
+
+from __future__ import annotations
+
+import dis
+import types as python_types
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+from numba.core.errors import NumbaTypeSafetyWarning
+from numba.experimental import jitclass
+from numba.typed import List
+
+from windrow.engine.row_kernels import compiled, row_source, scope_of
+from windrow.engine.window_states import KIND_OF, RANKS, Field
+
+
+class WindowClass(NamedTuple):
+    """What `compile_class` makes."""
+
+    run: Any
+    fields: tuple[Field, ...]
+    constants: tuple[str, ...]
+
+
+def code_of(made: type) -> dict[str, Any]:
+    """The methods, properties and static methods of a class, of its bases, too."""
+    found: dict[str, Any] = {}
+    for owner in reversed(made.__mro__[:-1]):
+        for name, thing in vars(owner).items():
+            if name.startswith("__"):
+                continue
+            if isinstance(thing, (python_types.FunctionType, property, staticmethod)):
+                found[name] = thing
+            else:
+                found.pop(name, None)
+    return found
+
+
+def functions_of(made: type) -> list[Any]:
+    """All functions in `code_of`, bare."""
+    found: list[Any] = []
+    for thing in code_of(made).values():
+        if isinstance(thing, property):
+            found += [part for part in (thing.fget, thing.fset) if part is not None]
+        else:
+            found.append(getattr(thing, "__func__", thing))
+    return found
+
+
+def assigned_in(made: type) -> set[str]:
+    """The attributes that the code of a class sets, of whatever object."""
+    return {
+        step.argval
+        for function in functions_of(made)
+        for step in dis.get_instructions(function)
+        if step.opname == "STORE_ATTR"
+    }
+
+
+def constants_of(made: type) -> dict[str, Any]:
+    """The numbers that stand in the class and that its code does not set."""
+    assigned = assigned_in(made)
+    found: dict[str, Any] = {}
+    for owner in reversed(made.__mro__[:-1]):
+        numbers = {name: value for name, value in vars(owner).items() if type(value) in KIND_OF}
+        found |= {name: value for name, value in numbers.items() if not name.startswith("__") and name not in assigned}
+    return found
+
+
+def compile_class(made: type, fields: tuple[Field, ...], names: tuple, kinds: tuple) -> WindowClass | None:
+    """The class over these fields and columns of the row; None where numba cannot do it, or would do it differently."""
+    own = {field.name for field in fields}
+    constants = {name: value for name, value in constants_of(made).items() if name not in own}
+    for _ in range(2 * len(fields) + 1):  # each turn widens a field
+        found = _try(made, fields, constants, names, kinds)
+        if found is None or isinstance(found, WindowClass):
+            return found
+        fields = found
+    return None
+
+
+def _try(made: type, fields: tuple[Field, ...], constants: dict, names: tuple, kinds: tuple) -> Any:
+    """The compiled class, wider fields to try it with, or None."""
+    spec = [(field.name, _type(field)) for field in fields]
+    spec += [(name, getattr(types, KIND_OF[type(value)])) for name, value in constants.items()]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("error", NumbaTypeSafetyWarning)
+            window = _numba_class(made, spec)
+    except Exception:
+        return None
+    source = _source(fields, len(constants), kinds)
+    scope = {**scope_of(names), "Window": window, "List": List, "array_of": array_of}
+    scope |= {f"kind{j}": getattr(types, field.kind) for j, field in enumerate(fields)}
+    run = compiled(source, "run", scope, _arguments(fields, tuple(constants.values()), kinds), on_disk=False)
+    if run is None:
+        return None
+    if not _gives_pairs(window):
+        return None
+    wider = _widened(window, fields)
+    return WindowClass(run, fields, tuple(constants)) if wider == fields else wider
+
+
+def _type(field: Field) -> Any:
+    base = getattr(types, field.kind)
+    return {"one": base, "optional": types.Optional(base), "list": types.ListType(base)}[field.shape]
+
+
+def _numba_class(made: type, spec: list) -> Any:
+    names = [name for name, _ in spec]
+    scope: dict[str, Any] = {}
+    body = "\n".join(f"    self.{name} = {name}" for name in names) or "    pass"
+    exec(f"def __init__(self, {', '.join(names)}):\n{body}", scope)
+    code = {name: thing for name, thing in code_of(made).items() if name not in names}
+    return jitclass(spec)(type(made.__name__, (), {**code, "__init__": scope["__init__"]}))
+
+
+def _source(fields: Sequence[Field], constants: int, kinds: Sequence[tuple[str, bool]]) -> str:
+    """The loop over keys and rows, with the state read before and written after each key."""
+    lines, after, arguments, grown = [], [], [], []
+    for j, field in enumerate(fields):
+        arguments += [f"a{j}", f"b{j}"]
+        if field.shape == "list":
+            lines += [
+                f"        x{j} = List.empty_list(kind{j})",
+                f"        for j in range(b{j}[k], b{j}[k + 1]):",
+                f"            x{j}.append(a{j}[j])",
+            ]
+            after += [
+                f"        b{j}[k] = len(o{j})",
+                f"        for item in window.{field.name}:",
+                f"            o{j}.append(item)",
+            ]
+            grown.append(j)
+        elif field.shape == "optional":
+            lines.append(f"        x{j} = optional(a{j}[k], b{j}[k])")
+            after += [
+                f"        y{j} = window.{field.name}",
+                f"        b{j}[k] = y{j} is not None",
+                f"        if y{j} is not None:",
+                f"            a{j}[k] = y{j}",
+            ]
+        else:
+            lines.append(f"        x{j} = a{j}[k]")
+            after.append(f"        a{j}[k] = window.{field.name}")
+    given = [f"x{j}" for j in range(len(fields))] + [f"constants[{j}]" for j in range(constants)]
+    return "\n".join(
+        [
+            f"def run({', '.join(['columns, masks, seg, begins, ends, constants', *arguments])}):",
+            *(f"    o{j} = List.empty_list(kind{j})" for j in grown),
+            "    for k in range(len(seg) - 1):",
+            *lines,
+            f"        window = Window({', '.join(given)})",
+            "        for i in range(seg[k], seg[k + 1]):",
+            f"            begin, end = window.discretize({row_source(kinds)})",
+            "            begins[i] = begin",
+            "            ends[i] = end",
+            *after,
+            *(f"    b{j}[len(seg) - 1] = len(o{j})" for j in grown),
+            f"    return ({' '.join(f'array_of(o{j}, kind{j}),' for j in grown)})",
+        ]
+    )
+
+
+@numba.njit
+def array_of(items, kind):
+    found = np.empty(len(items), kind)
+    for j in range(len(items)):
+        found[j] = items[j]
+    return found
+
+
+def _arguments(fields: Sequence[Field], constants: tuple, kinds: Sequence[tuple[str, bool]]) -> tuple:
+    """Arguments of the types with which the loop will be called."""
+    values, masks = [np.empty(0, kind) for kind, _ in kinds], [np.empty(0, bool) for _ in kinds]
+    for array in (*values, *masks):
+        array.flags.writeable = False
+    whole = np.empty(0, np.int64)
+    seconds = {"one": np.empty(0, bool), "optional": np.empty(0, bool), "list": whole}
+    state = [array for field in fields for array in (np.empty(0, field.kind), seconds[field.shape])]
+    return (tuple(values), tuple(masks), whole, whole, whole, constants, *state)
+
+
+def _widened(window: Any, fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """The fields made wide enough for all that the code sets them to."""
+    needed = {field.name: RANKS.index(field.kind) for field in fields}
+    for method in window.class_type.jit_methods.values():
+        for result in method.overloads.values():
+            typed = result.type_annotation
+            if method.py_func.__name__ == "__init__":
+                continue
+            for step in (step for block in typed.blocks.values() for step in block.body):
+                if not isinstance(step, numba.core.ir.SetAttr):
+                    continue
+                if not isinstance(typed.typemap[step.target.name], types.ClassInstanceType):
+                    continue
+                rank = _rank(typed.typemap[step.value.name])
+                needed[step.attr] = max(needed[step.attr], rank)
+    return tuple(field._replace(kind=RANKS[needed[field.name]]) for field in fields)
+
+
+def _rank(found: Any) -> int:
+    """How wide a value's type is; what is no number is numba's to check."""
+    bare = types.unliteral(found.type if isinstance(found, types.Optional) else found)
+    return 2 if isinstance(bare, types.Float) else 1 if isinstance(bare, types.Integer) else 0
+
+
+def _gives_pairs(window: Any) -> bool:
+    """Whether `discretize` gives two ints each time."""
+    for result in window.class_type.jit_methods["discretize"].overloads.values():
+        pair: Any = result.signature.return_type
+        parts = [types.unliteral(part) for part in pair] if hasattr(pair, "__iter__") else []
+        if len(parts) != 2 or not all(isinstance(part, (types.Integer, types.Boolean)) for part in parts):
+            return False
+    return True

@@ -1,0 +1,175 @@
+"""What a frame is, whatever library it comes from."""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from windrow.engine.inputs import Column
+from windrow.errors import WindrowError
+from windrow.frames.outputs import Instants, Labels, Output, Taken, Values
+from windrow.frames.times import Times, read_times, stamps
+
+
+class Key(NamedTuple):
+    """A key column as `engine.grouping` takes it: int64, float64, bool or objects, and a mask where there are nulls.
+
+    Text and whatever else the library can encode itself comes as codes, int64, -1 for null.
+    """
+
+    values: np.ndarray
+    mask: np.ndarray | None = None
+
+    def representatives(self) -> tuple[np.ndarray, np.ndarray]:
+        """(the different codes, the first row of each), for a column of codes."""
+        return np.unique(self.values, return_index=True)
+
+
+class Frame(ABC):
+    """Columns by name. A library's part is to read its own columns and to make new ones of its own kind."""
+
+    def __init__(self, names: Sequence[str], rows: int) -> None:
+        self.names = tuple(names)
+        self.rows = rows
+        self._columns: dict[str, Column] = {}
+        self._times: dict[str, Times] = {}
+        again = [name for name in dict.fromkeys(self.names) if self.names.count(name) > 1]
+        if again:
+            raise WindrowError(f"column names must differ; {again[0]!r} is there more than once")
+
+    def column(self, name: str) -> Column:
+        """The column as arrays, without a copy where its type allows."""
+        if name not in self._columns:
+            native = self._native(self._known(name))
+            try:
+                self._columns[name] = self._read(native)
+            except WindrowError as error:
+                raise WindrowError(f"column {name!r}: {error}") from None
+        return self._columns[name]
+
+    def outline(self, name: str) -> Column:
+        """The column's kind, type and mask; its values may be missing where they would have to be made into objects."""
+        return self.column(name)
+
+    def time(self, name: str) -> Times:
+        """The column as times."""
+        if name not in self._times:
+            column = self.column(name)
+            self._times[name] = read_times(name, column, *self._type(name))
+        return self._times[name]
+
+    def keys(self, names: Sequence[str]) -> list[Key]:
+        """Columns to group by."""
+        return [self._key(self._known(name)) for name in names]
+
+    def labels(self, name: str) -> Labels:
+        """The column in its library's own form, for `Taken` (from a later frame, too)."""
+        return Labels(self._native(self._known(name)))
+
+    def objects(self, name: str, positions: Any) -> list:
+        """A few values as Python's objects, None for null; the rest of the column is not read."""
+        return self._read(self._take(self._native(self._known(name)), np.asarray(positions, np.int64))).objects()
+
+    def take(self, positions: Any) -> Any:
+        """Rows, as the kind of data the frame was read from."""
+        return self.pick(positions).native()
+
+    def check(self, name: str) -> None:
+        """Raises, with the columns there are, where this one is not among them."""
+        self._known(name)
+
+    def _known(self, name: str) -> str:
+        if name in self.names:
+            return name
+        near = difflib.get_close_matches(str(name), [str(each) for each in self.names], 1)
+        listed = ", ".join(map(str, self.names[:30])) + (", ..." if len(self.names) > 30 else "")
+        hint = f" (did you mean {near[0]!r}?)" if near else self._elsewhere(name)
+        raise WindrowError(f"there is no column {name!r}{hint}; the columns are: {listed or 'none'}")
+
+    def _elsewhere(self, name: str) -> str:
+        return ""
+
+    def _made(self, name: str, output: Output) -> Any:
+        """A new column of the library's own."""
+        try:
+            if isinstance(output, Taken):
+                source = output.source
+                native = source.native if isinstance(source, Labels) else self._native(self._known(source))
+                return self._take(native, np.asarray(output.positions, np.int64))
+            if isinstance(output, Instants):
+                array, exact = stamps(output.values, output.mask, output.like)
+                mask = None if output.mask is None or output.mask.all() else output.mask
+                return self._stamps(array, mask, output.like.native, exact)
+            array, mask = output.split()
+            if output.like is None:
+                return self._make(array, mask, None)
+            like = self._native(self._known(output.like))
+            if array.dtype == np.int64 and (dtype := self.column(output.like).dtype).kind in "mM":
+                array, mask = Values(array.view(dtype), mask).split()  # as the engine counts times
+            return self._make(array, mask, like)
+        except WindrowError:
+            raise
+        except Exception as error:
+            error.add_note(f"in the result column {name!r}")
+            raise
+
+    @abstractmethod
+    def native(self) -> Any:
+        """The frame as it came: the same object, or as good as it."""
+
+    @abstractmethod
+    def pick(self, positions: Any) -> Frame:
+        """Rows, as a frame."""
+
+    @abstractmethod
+    def _native(self, name: str) -> Any: ...
+
+    @abstractmethod
+    def _read(self, native: Any) -> Column: ...
+
+    @abstractmethod
+    def _type(self, name: str) -> tuple[Any, Any]:
+        """The library's own type of a column, and the zone of its times."""
+
+    @abstractmethod
+    def _key(self, name: str) -> Key: ...
+
+    @abstractmethod
+    def _take(self, native: Any, positions: np.ndarray) -> Any: ...
+
+    @abstractmethod
+    def _make(self, array: np.ndarray, mask: np.ndarray | None, like: Any) -> Any:
+        """A column from an array (numbers, bools, times or objects), of the type of the column `like` where it fits."""
+
+    @abstractmethod
+    def _stamps(self, array: np.ndarray, mask: np.ndarray | None, native: Any, exact: bool) -> Any: ...
+
+    @abstractmethod
+    def _together(self, columns: dict[str, Any]) -> Any:
+        """New columns alone, as the kind of data the frame was read from."""
+
+    @abstractmethod
+    def _beside(self, columns: dict[str, Any]) -> Any:
+        """The frame's columns and new ones."""
+
+
+def build(like: Frame, columns: Mapping[str, Output]) -> Any:
+    """Result columns as data of the kind that `like` was read from."""
+    lengths = {name: len(output) for name, output in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise WindrowError(f"result columns of one length are needed, not {lengths}")
+    return like._together({name: like._made(name, output) for name, output in columns.items()})
+
+
+def extend(frame: Frame, new: Mapping[str, Output]) -> Any:
+    """The frame's own columns, untouched, then the new ones, one value a row."""
+    for name, output in new.items():
+        if name in frame.names:
+            raise WindrowError(f"the data has a column {name!r} already; give the aggregate another name")
+        if len(output) != frame.rows:
+            raise WindrowError(f"the result column {name!r} has {len(output)} values for {frame.rows} rows")
+    return frame._beside({name: frame._made(name, output) for name, output in new.items()})

@@ -1,0 +1,103 @@
+"""A dict of arrays: NumPy's, masked ones, lists, whatever `engine.inputs` reads."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from windrow.engine.inputs import Column, object_array, read_columns
+from windrow.errors import WindrowError
+from windrow.frames.base import Frame, Key
+from windrow.frames.outputs import fitted, hashable, listed
+from windrow.frames.times import EPOCH_UTC
+
+
+class ArrayFrame(Frame):
+    """Columns as they were given; new ones are NumPy arrays, masked where there are nulls."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.data = data
+        lengths = {}
+        for name, values in data.items():
+            if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__") or np.isscalar(values):
+                raise WindrowError(f"column {name!r} is not an array or a list but {type(values).__name__}")
+            if getattr(values, "ndim", 1) != 1:
+                raise WindrowError(f"column {name!r} has {values.ndim} dimensions; a column has one")
+            lengths[name] = len(values)
+        if len(set(lengths.values())) > 1:
+            raise WindrowError(f"columns of one length are needed, not {lengths}")
+        super().__init__(list(data), next(iter(lengths.values()), 0))
+
+    def native(self) -> Any:
+        return self.data
+
+    def pick(self, positions: Any) -> ArrayFrame:
+        at = np.asarray(positions, np.int64)
+        return ArrayFrame({name: self._rows(values, at) for name, values in self.data.items()})
+
+    def _rows(self, values: Any, at: np.ndarray) -> Any:
+        if isinstance(values, (list, tuple)):
+            return [values[i] for i in at.tolist()]
+        return values[at] if isinstance(values, np.ndarray) else self._take(values, at)
+
+    def _native(self, name: str) -> Any:
+        return self.data[name]
+
+    def _read(self, native: Any) -> Column:
+        return _read(native)
+
+    def _type(self, name: str) -> tuple[Any, Any]:
+        return self.column(name).dtype, None
+
+    def _key(self, name: str) -> Key:
+        column = self.column(name)
+        return Key(column.values if column.values.dtype != object else hashable(column.values), column.mask)
+
+    def _take(self, native: Any, positions: np.ndarray) -> np.ndarray:
+        if isinstance(native, np.ndarray) and not isinstance(native, np.ma.MaskedArray):
+            array, mask = native, None
+        else:
+            column = _read(native)
+            array, mask = column.restored(column.values), column.mask
+        gone = positions < 0
+        if len(array) == 0:  # nothing to point at: all are null
+            array = np.zeros(1, array.dtype)
+        there = ~gone if mask is None else ~gone & mask[positions]
+        return _finished(array[positions], None if there.all() else there)
+
+    def _make(self, array: np.ndarray, mask: np.ndarray | None, like: Any) -> np.ndarray:
+        if array.dtype == object:
+            array = object_array(listed(array, mask))
+        dtype = array.dtype if like is None else _read(like).dtype
+        return _finished(array if dtype.kind == "O" else fitted(array, mask, dtype), mask)
+
+    def _stamps(self, array: np.ndarray, mask: np.ndarray | None, native: Any, exact: bool) -> np.ndarray:
+        if native.kind == "integer":
+            return _finished(fitted(array, mask, native.dtype), mask)
+        if native.zone is not None:  # Python's own datetimes: NumPy has no zones
+            micros = array.astype("M8[us]").view(np.int64).tolist()
+            moments = [(EPOCH_UTC + datetime.timedelta(microseconds=m)).astimezone(native.zone) for m in micros]
+            return _finished(object_array(moments), mask)
+        return _finished(array, mask)
+
+    def _together(self, columns: dict[str, Any]) -> dict[str, Any]:
+        return columns
+
+    def _beside(self, columns: dict[str, Any]) -> dict[str, Any]:
+        return {**self.data, **columns}
+
+
+def _read(values: Any) -> Column:
+    return read_columns((values,))[0]
+
+
+def _finished(array: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    """Masked where there are nulls."""
+    if mask is None:
+        return array
+    if array.dtype == object:
+        array = object_array([value if ok else None for value, ok in zip(array, mask.tolist(), strict=True)])
+    return np.ma.masked_array(array, ~mask)

@@ -1,0 +1,129 @@
+"""Polars: frames, and lazy frames (collected)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from windrow.errors import WindrowError
+from windrow.frames.of_libraries import LibraryFrame
+from windrow.frames.outputs import listed
+
+
+class PolarsFrame(LibraryFrame):
+    """A DataFrame; from a LazyFrame, lazy again on the way out."""
+
+    def __init__(self, data: Any, lazy: bool = False) -> None:
+        if hasattr(data, "collect"):
+            data, lazy = data.collect(), True
+        self.lazy = lazy
+        super().__init__(data, data.columns, data.height)
+
+    def native(self) -> Any:
+        return self._as_given(self.data)
+
+    def _as_given(self, data: Any) -> Any:
+        return data.lazy() if self.lazy else data
+
+    def pick(self, positions: Any) -> PolarsFrame:
+        return PolarsFrame(self.data[np.asarray(positions, np.int64)], self.lazy)
+
+    def _native(self, name: str) -> Any:
+        return self.data.get_column(name)
+
+    def _decoded(self, series: nw.Series) -> nw.Series:
+        return series.cast(nw.String()) if series.dtype in (nw.Categorical, nw.Enum) else series
+
+    def _codes(self, native: Any) -> np.ndarray | None:
+        import polars as pl
+
+        if native.dtype == pl.String:  # twice as quick as the general way below
+            native = native.cast(pl.Categorical)
+        if native.dtype in (pl.Categorical, pl.Enum):
+            return native.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        try:  # the first row with the same value
+            rows = native.alias("key").to_frame().with_row_index("row")
+            found = rows.select(pl.col("row").first().over("key").cast(pl.Int64)).to_series()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return None
+        return np.where(native.is_null().to_numpy(), -1, found.to_numpy()) if native.null_count() else found.to_numpy()
+
+    def _take(self, native: Any, positions: np.ndarray) -> Any:
+        import polars as pl
+
+        gone = positions < 0
+        if not gone.any():
+            return native.gather(positions)
+        at = pl.Series(positions)
+        return native.gather(at.set(pl.Series(gone), None)) if len(native) else native.clear(len(positions))
+
+    def _make(self, array: np.ndarray, mask: np.ndarray | None, like: Any) -> Any:
+        import polars as pl
+
+        kind = None if like is None else like.dtype
+        if array.dtype == object:
+            return _from_objects(array, mask, kind)
+        new = _from_numbers(array, mask)
+        if kind is None or new.dtype == kind or (new.dtype.is_temporal() and not kind.is_temporal()):
+            return new
+        try:
+            return _zoned(new, kind.time_zone).cast(kind) if kind == pl.Datetime else new.cast(kind)
+        except pl.exceptions.PolarsError:
+            return new
+
+    def _stamps(self, array: np.ndarray, mask: np.ndarray | None, native: Any, exact: bool) -> Any:
+        import polars as pl
+
+        new = _zoned(_from_numbers(array, mask), native.zone)
+        if not exact or native.dtype in (pl.Object, pl.Null):
+            return new
+        try:
+            return new.cast(native.dtype)
+        except pl.exceptions.PolarsError:
+            if native.kind != "integer":
+                raise
+            return new  # integers that do not fit
+
+    def _together(self, columns: dict[str, Any]) -> Any:
+        import polars as pl
+
+        return self._as_given(pl.DataFrame([series.alias(name) for name, series in columns.items()]))
+
+    def _beside(self, columns: dict[str, Any]) -> Any:
+        return self._as_given(self.data.with_columns([series.alias(name) for name, series in columns.items()]))
+
+
+def _from_numbers(array: np.ndarray, mask: np.ndarray | None) -> Any:
+    import polars as pl
+
+    if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] == "s":
+        array = array.astype(f"{array.dtype.kind}8[ms]")
+    new = pl.Series(np.ascontiguousarray(array))
+    return new if mask is None else new.set(pl.Series(~mask), None)
+
+
+def _zoned(series: Any, zone: Any) -> Any:
+    """Moments of UTC in a zone."""
+    return series if zone is None else series.dt.replace_time_zone("UTC").dt.convert_time_zone(str(zone))
+
+
+def _from_objects(array: np.ndarray, mask: np.ndarray | None, kind: Any) -> Any:
+    import polars as pl
+
+    refused = (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError)
+    values = listed(array, mask)
+    for attempt in ([] if kind is None else [kind]) + [None]:
+        try:
+            return pl.Series(values, dtype=attempt, strict=True)
+        except refused as error:
+            reason = error
+    try:
+        return pl.Series(listed(array, mask, mixed=True), strict=True)  # tuples of different types are structs
+    except refused:
+        pass
+    try:
+        return pl.Series(values, dtype=pl.Object)
+    except refused:
+        raise WindrowError(f"Polars has no type for these values: {reason}") from None

@@ -1,0 +1,156 @@
+"""A query over a whole table, in this process: every window is a range of rows that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from windrow import frames
+from windrow.frames import Frame, Output
+from windrow.local.explain import Seen, counted, explain
+from windrow.local.intake import Intake, Ordered, take_in
+from windrow.local.results import changed, output, some, table
+from windrow.query import Query, Report
+from windrow.sharing.choice import choose, for_rows
+from windrow.sharing.groups import Answer, Arrangement, arrange
+from windrow.sharing.lane import Found, Lane
+from windrow.sharing.rowwise import RowLane
+from windrow.sharing.slices import highest
+from windrow.windows.base import TIME, Measure, Window
+from windrow.windows.kinds import Last, scaled
+
+FOREVER = highest(np.int64)
+
+
+class Local:
+    """Runs queries over tables that are in memory."""
+
+    def accepts(self, data: Any) -> bool:
+        return True  # it says itself what it cannot read
+
+    def run(self, query: Query, data: Any) -> tuple[Any, Report]:
+        frame = frames.read(data)
+        run = self._batch(query, frame)
+        result, rows_out = run.by_row() if query.per_row else run.once()
+        return result, Report(frame.rows, rows_out, 0, run.intake.rejected)
+
+    def _batch(self, query: Query, frame: Frame, watched: bool = False) -> Batch:
+        intake = take_in(query, frame)
+        needed = {
+            name: frame.outline(name) if a.builtin else frame.column(name)
+            for a in sorted(query.aggregates.values(), key=lambda a: not a.builtin)
+            for name in a.columns
+        }
+        return Batch(query, intake, arrange(query.aggregates, needed), watched)
+
+    def explain(self, query: Query, data: Any) -> str:
+        if data is None:
+            return explain(query, None, {}, 0, 0)
+        run = self._batch(query, frames.read(data), watched=True)
+        run.by_row() if query.per_row else run.once()
+        return explain(query, run.arrangement, run.seen, run.frame.rows, len(run.intake.keys))
+
+
+class Batch:
+    """One run."""
+
+    def __init__(self, query: Query, intake: Intake, arrangement: Arrangement, watched: bool = False) -> None:
+        self.watched = watched  # combines are counted, which takes its time
+        self.query, self.intake, self.arrangement = query, intake, arrangement
+        self.frame: Frame = intake.frame
+        factor = 1000 if intake.times is not None and intake.times.unit == "ns" else 1
+        self.windows = {name: scaled(window, factor) for name, window in query.windows.items()}
+        self.dtypes = {m: v.dtype for m, v in intake.measures.items() if m.kind == "column"}
+        self.seen: dict[str, Seen] = {}  # for explain
+        self.base = Ordered(intake, TIME if intake.times is not None else None)
+
+    def lanes(self, windows: dict[str, Window]) -> list[tuple[Ordered, dict[str, Window]]]:
+        """Windows that take the rows in the same order together; one along a column that goes back has its own."""
+        own: dict[Measure, dict[str, Window]] = {}
+        shared: dict[str, Window] = {}
+        going_back = {m for m in self.dtypes if not self.base.sorted_by(m)}
+        for name, window in windows.items():
+            measure = window.measure
+            if measure in going_back:
+                own.setdefault(measure, {})[name] = window
+            else:
+                shared[name] = window
+        found = [(self.base, shared)] if shared else []
+        return found + [(self.base.resorted(measure), some) for measure, some in own.items()]
+
+    def once(self) -> tuple[Any, int]:
+        """Windows that report once."""
+        found: dict[str, Found] = {}
+        over_rows = {name: w for name, w in self.windows.items() if isinstance(w, Last)}
+        sliced = {name: w for name, w in self.windows.items() if name not in over_rows}
+        for ordered, windows in self.lanes(sliced) if sliced else []:
+            lane = Lane(
+                windows, self.arrangement, self._dtypes(windows), self.query.slicing, self.query.partial,
+                algorithms={n: c.algorithm for n, c in choose(windows, self.query.algorithm, self.query.favor).items()},
+            )  # fmt: skip
+            rows = ordered.rows(windows, self.arrangement.columns())
+            for f in lane.step(rows, ordered.size, FOREVER, closing=True):
+                found[f.window] = f
+            self._see(lane)
+        if over_rows:
+            rows = self.base.rows(over_rows, self.arrangement.columns())
+            row_lane = RowLane(over_rows, self.arrangement, {}, self._over_rows(over_rows))
+            for f in row_lane.step(rows, self.base.size, FOREVER, closing=True)[1]:
+                found[f.window] = f
+        in_order = [found[name] for name in self.windows]
+        if self.query.changes_only:
+            in_order = [some(f, np.flatnonzero(changed(f.key, f.answers, {}))) for f in in_order]
+        columns = table(self.query, in_order, self._keys, self.intake.times)
+        return frames.build(self.frame, columns), sum(len(f.key) for f in in_order)
+
+    def _see(self, lane: Lane) -> None:
+        for name, (lo, hi, tail) in lane.spans.items():
+            combines = counted(lane.algorithms[name], lo, hi, tail) if self.watched else None
+            self.seen[name] = Seen(len(lo), lane.cuts, int((hi - lo + (tail >= 0)).max(initial=0)), combines)
+
+    def _over_rows(self, windows: Mapping[str, Window]) -> dict[str, str]:
+        return {n: for_rows(w, self.query.algorithm, self.query.favor).algorithm for n, w in windows.items()}
+
+    def _keys(self, code: np.ndarray) -> dict[str, Output]:
+        return {name: frames.Taken(name, self.intake.keys[code]) for name in self.query.by}
+
+    def _dtypes(self, windows: dict[str, Window]) -> dict[Measure, np.dtype]:
+        measures = {w.measure for w in windows.values()}
+        return {m: dtype for m, dtype in self.dtypes.items() if m in measures}
+
+    def by_row(self) -> tuple[Any, int]:
+        """Windows that report with each row."""
+        columns: dict[str, Output] = {}
+        differs = np.zeros(self.frame.rows, bool)
+        for ordered, windows in self.lanes(dict(self.windows)):
+            lane = RowLane(windows, self.arrangement, self._dtypes(windows), self._over_rows(windows))
+            rows = ordered.rows(windows, lane.columns())
+            by_row, _ = lane.step(rows, ordered.size, FOREVER, closing=True)
+            for window, answers in by_row.items():
+                if self.query.changes_only:
+                    differs[ordered.positions()] |= changed(ordered.key, answers, {})
+                for name, answer in answers.items():
+                    columns[f"{name}_{window}" if self.query.named else name] = output(self._unsorted(ordered, answer))
+        declared = [f"{n}_{w}" if self.query.named else n for w in self.windows for n in self.query.aggregates]
+        result = frames.extend(self.frame, {name: columns[name] for name in declared})
+        if not self.query.changes_only:
+            return result, self.frame.rows
+        at = np.flatnonzero(differs)
+        return frames.read(result).take(at), len(at)
+
+    def _unsorted(self, ordered: Ordered, answer: Answer) -> Answer:
+        """Answers in the frame's own order; rows that were rejected have none."""
+        if ordered.at is None:
+            return answer
+        n = self.frame.rows
+        values = np.zeros(n, answer.values.dtype) if answer.values.dtype != object else np.full(n, None, object)
+        values[ordered.at] = answer.values
+        there = answer.there
+        if there is not None or len(ordered.at) < n:
+            placed = np.zeros(n, bool)
+            placed[ordered.at] = True if there is None else there
+            there = placed
+        return replace(answer, values=values, there=there)

@@ -1,0 +1,114 @@
+"""Rows that a live query holds: plain columns, so that they can be cut, joined and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from windrow.engine.inputs import Column
+from windrow.errors import WindrowError
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows in the order in which they came: numbers of their keys, times (microseconds), columns."""
+
+    codes: np.ndarray
+    times: np.ndarray
+    columns: Mapping[str, Column]
+
+    @property
+    def rows(self) -> int:
+        return len(self.codes)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.columns)
+
+    def column(self, name: str) -> Column:
+        return self.columns[name]
+
+    outline = column
+
+    def at(self, where: np.ndarray) -> Held:
+        """Some of the rows."""
+        return Held(self.codes[where], self.times[where], {n: _at(c, where) for n, c in self.columns.items()})
+
+    def followed_by(self, other: Held) -> Held:
+        """These rows, then those."""
+        if not self.rows:
+            return other
+        return Held(
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.times, other.times]),
+            {n: c.followed_by(other.columns[n]) for n, c in self.columns.items()},
+        )
+
+
+def _at(column: Column, where: np.ndarray) -> Column:
+    return Column(column.values[where], None if column.mask is None else column.mask[where], column.dtype)
+
+
+class Labels:
+    """Values that aggregates hand on without looking at them, each with a number."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, list] = {}
+        self._numbers: dict[str, dict] = {}
+
+    def numbers(self, name: str, column: Column) -> np.ndarray:
+        """A number for each value of a column, the same for the same value."""
+        values = self.values.setdefault(name, [])
+        known = self._numbers.setdefault(name, {_hashable(value): i for i, value in enumerate(values)})
+        found = np.empty(len(column.values), np.int64)
+        for i, value in enumerate(column.objects()):
+            key = _hashable(value)
+            number = known.get(key)
+            if number is None:
+                number = known[key] = len(values)
+                values.append(value)
+            found[i] = number
+        return found
+
+    def taken(self, name: str, numbers: np.ndarray, there: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The values of these numbers, and which of them are not null."""
+        values = np.empty(len(numbers), object)
+        pool = self.values.get(name, [])
+        present = np.ones(len(numbers), bool) if there is None else there.copy()
+        for i in np.flatnonzero(present).tolist():
+            values[i] = pool[numbers[i]]
+            present[i] = values[i] is not None
+        return values, present
+
+
+def _hashable(value: Any) -> Any:
+    """A dictionary key that tells 1, 1.0 and True apart; what cannot be one is known by its text."""
+    try:
+        hash(value)
+    except TypeError:
+        return type(value), repr(value)
+    return type(value), value
+
+
+def coerced(name: str, column: Column, kind: str, dtype: np.dtype) -> Column:
+    """A column in the type that it had in the first batch."""
+    if column.kind == kind:
+        return Column(column.values, column.mask, dtype if column.dtype.kind == dtype.kind else column.dtype)
+    n = len(column.values)
+    if column.mask is not None and not column.mask.any():  # nulls only, of whatever type
+        values = np.full(n, None, object) if kind == "object" else np.zeros(n, kind)
+        return Column(values, column.mask, dtype)
+    if kind == "object":
+        values = np.empty(n, object)
+        values[:] = column.objects()
+        return Column(values, column.mask, dtype)
+    if kind == "float64" and column.kind == "int64":
+        return Column(column.values.astype(np.float64), column.mask, dtype)
+    if kind == "int64" and column.kind == "float64":
+        whole = column.values if column.mask is None else np.where(column.mask, column.values, 0.0)
+        if (np.abs(whole) < 2**53).all() and (whole == np.floor(whole)).all():
+            return Column(whole.astype(np.int64), column.mask, dtype)
+    raise WindrowError(f"column '{name}' held {kind} before and holds {column.kind} now; a live query needs one type")

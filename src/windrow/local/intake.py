@@ -1,0 +1,221 @@
+"""From a frame to rows in order: keys numbered, times read, rows that cannot be placed set aside."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from windrow.engine.grouping import factorize, order, segments
+from windrow.engine.inputs import Column
+from windrow.engine.user_windows import discretize_rows
+from windrow.errors import WindrowError
+from windrow.frames import Frame, Times
+from windrow.query import Query
+from windrow.sharing.groups import NOTHING, ROW_OF, VALID_ROW_OF
+from windrow.sharing.slices import Rows
+from windrow.windows.base import ROWS, TIME, Measure, Window
+from windrow.windows.kinds import Landmark, Punctuated, UserDefined
+
+
+def check_columns(query: Query, frame: Frame) -> None:
+    """Every column that the query names must be there."""
+    for name in named_columns(query):
+        frame.check(name)
+
+
+def named_columns(query: Query) -> list[str]:
+    """The columns that the query names."""
+    names = [*query.by, *(() if query.time is None else (query.time,))]
+    for window in query.windows.values():
+        names += window.columns
+    for aggregate in query.aggregates.values():
+        names += aggregate.columns
+    return list(dict.fromkeys(names))
+
+
+def column_measures(query: Query) -> list[Measure]:
+    """The columns along which windows are measured."""
+    found = [w.measure for w in query.windows.values()]
+    return list(dict.fromkeys(m for m in found if m.kind == "column"))
+
+
+def measure_dtype(query: Query, measure: Measure, column: Column) -> np.dtype:
+    """int64 where the column and all lengths along it are whole, else float64."""
+    if column.kind not in ("int64", "float64") or column.dtype.kind in "mM":
+        raise WindrowError(
+            f"column '{measure.column}' holds {column.dtype}; a window on it needs numbers"
+            + (" (a duration with time= is for times)" if column.dtype.kind in "mM" else "")
+        )
+    lengths: list[Any] = []
+    for window in query.windows.values():
+        if getattr(window, "measure", None) == measure:
+            lengths += [getattr(window, part) for part in ("range", "every", "origin", "gap") if hasattr(window, part)]
+    whole = column.kind == "int64" and all(isinstance(length, int) for length in lengths)
+    return np.dtype(np.int64 if whole else np.float64)
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A frame's rows: keys by number, times and measures, all in the frame's own order."""
+
+    frame: Any  # a Frame, or rows that are held
+    codes: np.ndarray
+    keys: np.ndarray  # a row of each key
+    times: Times | None
+    measures: dict[Measure, np.ndarray]
+    good: np.ndarray | None = None  # the rows that have a place; None: all
+    numbers: Mapping[str, np.ndarray] | None = None  # of labels; None: a row's number is its place in the frame
+
+    @property
+    def rejected(self) -> int:
+        return 0 if self.good is None else self.frame.rows - len(self.good)
+
+
+def take_in(query: Query, frame: Frame) -> Intake:
+    """Reads what orders the rows. Rows without a time (or a measure) are left out, or refused where that is wanted."""
+    check_columns(query, frame)
+    n = frame.rows
+    bad = np.zeros(n, bool)
+    times, measures = None, {}
+    if query.time is not None:
+        times = frame.time(query.time)
+        measures[TIME] = times.values
+        if times.mask is not None:
+            bad |= ~times.mask
+    for measure in column_measures(query):
+        assert measure.column is not None
+        column = frame.column(measure.column)
+        dtype = measure_dtype(query, measure, column)
+        measures[measure] = column.values.astype(dtype, copy=False)
+        if column.mask is not None:
+            bad |= ~column.mask
+        if column.kind == "float64":
+            bad |= np.isnan(column.values)
+    good = None
+    if bad.any():
+        if query.strict:
+            row = int(np.argmax(bad))
+            raise WindrowError(f"row {row} has no {_what_lacks(query, times, row)}; {int(bad.sum())} rows in all")
+        good = np.flatnonzero(~bad)
+    if query.by:
+        codes, keys = factorize(frame.keys(query.by))
+    else:
+        codes, keys = np.zeros(n, np.int64), np.zeros(min(n, 1), np.int64)
+    return Intake(frame, codes, keys, times, measures, good)
+
+
+def _what_lacks(query: Query, times: Times | None, row: int) -> str:
+    if times is not None and times.mask is not None and not times.mask[row]:
+        return f"time in column '{query.time}'"
+    return "value in " + " or ".join(f"column '{m.column}'" for m in column_measures(query))
+
+
+class Ordered:
+    """A frame's rows in the order in which windows take them."""
+
+    def __init__(self, intake: Intake, along: Measure | None) -> None:
+        self.intake, self.size = intake, max(len(intake.keys), 1)
+        codes = intake.codes
+        values = None if along is None else intake.measures[along]
+        base = intake.good
+        if base is not None:
+            codes, values = codes[base], None if values is None else values[base]
+        at = order(codes, self.size, values)
+        self.at = at if base is None else base if at is None else base[at]  # rows of the frame; None: all as they are
+        self.key = codes if at is None else codes[at]
+        self._columns: dict[str, Column] = {}
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def resorted(self, measure: Measure) -> Ordered:
+        """The same rows by key and this measure; where that is equal, in the order they have here."""
+        again = copy.copy(self)
+        at = order(self.key, self.size, self.pick(self.intake.measures[measure]))
+        again.at = self.at if at is None else at if self.at is None else self.at[at]
+        again._columns = {}
+        return again
+
+    def positions(self) -> np.ndarray:
+        """Which rows of the frame these are."""
+        return np.arange(len(self), dtype=np.int64) if self.at is None else self.at
+
+    def sorted_by(self, measure: Measure) -> bool:
+        """Whether a measure does not go back within a key."""
+        values = self.pick(self.intake.measures[measure])
+        return bool(((values[1:] >= values[:-1]) | (self.key[1:] != self.key[:-1])).all())
+
+    def pick(self, values: np.ndarray) -> np.ndarray:
+        """Values of the frame's rows in this order."""
+        return values if self.at is None else values[self.at]
+
+    def column(self, name: str) -> Column:
+        """A column in this order; the special ones of `sharing.groups`, too."""
+        if name not in self._columns:
+            self._columns[name] = self._made(name)
+        return self._columns[name]
+
+    def _made(self, name: str) -> Column:
+        if name == NOTHING:
+            return Column(np.zeros(len(self), np.int64), None, np.dtype(np.int64))
+        if name.startswith((ROW_OF, VALID_ROW_OF)):
+            numbers = self.intake.numbers
+            rows = self.positions() if numbers is None else self.pick(numbers[name[1:]])
+            mask = self.intake.frame.outline(name[1:]).mask if name.startswith(VALID_ROW_OF) else None
+            return Column(rows, None if mask is None else self.pick(mask), rows.dtype)
+        column = self.intake.frame.column(name)
+        if self.at is None:
+            return column
+        return Column(self.pick(column.values), None if column.mask is None else self.pick(column.mask), column.dtype)
+
+    def readable(self) -> Mapping[str, Column]:
+        """All columns, read when asked for; times in microseconds: what predicates and user-defined windows see."""
+        return _Readable(self)
+
+    def rows(
+        self, windows: Mapping[str, Window], columns: Iterable[str], states: dict[str, list] | None = None
+    ) -> Rows:
+        """What a step takes: measures, the aggregates' columns, and where the rows themselves begin and end windows."""
+        begins, ends = {}, {}
+        states = {} if states is None else states
+        for name, window in windows.items():
+            if isinstance(window, UserDefined):
+                seg = segments(self.key, self.size)
+                before = states.get(name, [None] * self.size)
+                before = before + [None] * (self.size - len(before))
+                begins[name], ends[name], states[name] = discretize_rows(
+                    window.discretize, self.readable(), seg, before
+                )
+            elif isinstance(window, (Punctuated, Landmark)):
+                predicate = window.predicate if isinstance(window, Punctuated) else window.begin
+                begins[name] = predicate.mask(self.readable(), len(self)).astype(np.int64)
+                ends[name] = begins[name]
+        wanted = {w.measure for w in windows.values()} - {ROWS}
+        if self.intake.times is not None and any(isinstance(w, UserDefined) for w in windows.values()):
+            wanted.add(TIME)
+        measures = {m: self.pick(self.intake.measures[m]) for m in wanted}
+        return Rows(self.key, measures, {c: self.column(c) for c in columns}, begins, ends)
+
+
+class _Readable(Mapping[str, Column]):
+    def __init__(self, ordered: Ordered) -> None:
+        self.ordered = ordered
+
+    def __getitem__(self, name: str) -> Column:
+        frame = self.ordered.intake.frame
+        if name not in frame.names:
+            raise KeyError(name)
+        column = self.ordered.column(name)
+        if column.dtype.kind == "M":
+            return Column(column.values.view(column.dtype).astype("M8[us]").view(np.int64), column.mask, np.dtype("i8"))
+        return column
+
+    def __iter__(self) -> Any:
+        return iter(self.ordered.intake.frame.names)
+
+    def __len__(self) -> int:
+        return len(self.ordered.intake.frame.names)

@@ -1,0 +1,127 @@
+"""From answers to result columns: one table over all windows, changes only where that is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from windrow.aggregates.compare import alike
+from windrow.frames import Instants, Output, Taken, Times, Values
+from windrow.query import Query
+from windrow.sharing.groups import Answer
+from windrow.sharing.lane import Found
+from windrow.windows.base import ROWS, TIME, Measure
+
+
+def stacked(parts: Sequence[Answer]) -> Answer:
+    """Answers below one another."""
+    if len(parts) == 1:
+        return parts[0]
+    there = None
+    if any(part.there is not None for part in parts):
+        there = np.concatenate([np.ones(len(p.values), bool) if p.there is None else p.there for p in parts])
+    return Answer(np.concatenate([part.values for part in parts]), there, parts[0].rows_of)
+
+
+def output(answer: Answer) -> Output:
+    """An answer as a column of the result."""
+    if answer.rows_of is None:
+        return Values(answer.values, answer.there)
+    rows = answer.values if answer.there is None else np.where(answer.there, answer.values, -1)
+    return Taken(answer.rows_of, rows)
+
+
+def edge_names(query: Query) -> dict[Measure, tuple[str, str]]:
+    """What the columns of start and end are called: plainly so, unless windows of several measures need several."""
+    measures = list(dict.fromkeys(query.measure(window) for window in query.windows.values()))
+    if len(measures) == 1:
+        return {measures[0]: ("start", "end")}
+    names = {TIME: ("start", "end"), ROWS: ("start_row", "end_row")}
+    return {m: names.get(m, (f"start_{m.column}", f"end_{m.column}")) for m in measures}
+
+
+def table(
+    query: Query,
+    found: Sequence[Found],
+    keys: Callable[[np.ndarray], dict[str, Output]],
+    times: Times | None,
+    made: Callable[[Answer], Output] = output,
+) -> dict[str, Output]:
+    """The result's columns: keys, the window's name, its edges, the aggregates."""
+    code = np.concatenate([f.key for f in found])
+    columns: dict[str, Output] = dict(keys(code))
+    sizes = [len(f.key) for f in found]
+    if query.named:
+        names = np.empty(len(code), object)
+        names[:] = np.repeat(np.array([f.window for f in found], object), sizes)
+        columns["window"] = Values(names, None)
+    for measure, (start, end) in edge_names(query).items():
+        mine = [query.measure(query.windows[f.window]) == measure for f in found]
+        columns[start] = _edges(found, mine, measure, times, lambda f: (f.start, None))
+        columns[end] = _edges(found, mine, measure, times, lambda f: (f.end, f.ended))
+    for name in query.aggregates:
+        columns[name] = made(stacked([f.answers[name] for f in found]))
+    return columns
+
+
+def _edges(
+    found: Sequence[Found], mine: Sequence[bool], measure: Measure, times: Times | None, side: Callable[[Found], Any]
+) -> Output:
+    """The starts or ends of the windows of one measure, null for the others."""
+    values, masks = [], []
+    for f, own in zip(found, mine, strict=True):
+        edge, there = side(f)
+        values.append(edge if own else np.zeros(len(edge), np.int64))
+        masks.append(np.full(len(edge), own) if there is None or not own else there)
+    mask = np.concatenate(masks)
+    known = None if mask.all() else mask
+    both = np.concatenate(values)
+    if measure == TIME:
+        assert times is not None
+        return Instants(both.astype(np.int64, copy=False), known, times)
+    return Values(both, known)
+
+
+def changed(key: np.ndarray, answers: Mapping[str, Answer], last: dict[int, tuple]) -> np.ndarray:
+    """Which results, sorted by key, differ from the one before of the same key; `last` goes on to the next batch.
+
+    To differ from the result before is to differ from the last one that was sent: what lies between was equal to it.
+    """
+    n = len(key)
+    differs = np.ones(n, bool)
+    if not n:
+        return differs
+    differs[1:] = key[1:] != key[:-1]
+    for answer in answers.values():
+        values, there = answer.values, answer.there
+        new = np.asarray(values[1:] != values[:-1], bool)
+        if values.dtype.kind == "f":
+            new &= ~(np.isnan(values[1:]) & np.isnan(values[:-1]))
+        if there is not None:
+            new = (new & there[1:] & there[:-1]) | (there[1:] != there[:-1])
+        differs[1:] |= new
+    heads = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    tails = np.append(heads[1:], n) - 1
+    for head, tail in zip(heads.tolist(), tails.tolist(), strict=True):
+        code = int(key[head])
+        differs[head] = code not in last or not alike(last[code], _row(answers, head), 0.0)
+        last[code] = _row(answers, tail)
+    return differs
+
+
+def _row(answers: Mapping[str, Answer], i: int) -> tuple:
+    def plain(value: Any) -> Any:
+        return value.item() if isinstance(value, np.generic) and value.dtype.kind not in "mM" else value
+
+    return tuple(None if a.there is not None and not a.there[i] else plain(a.values[i]) for a in answers.values())
+
+
+def some(found: Found, at: np.ndarray) -> Found:
+    """Some of the windows."""
+    return replace(
+        found, key=found.key[at], start=found.start[at], end=found.end[at],
+        ended=None if found.ended is None else found.ended[at], answers={n: a.at(at) for n, a in found.answers.items()},
+    )  # fmt: skip

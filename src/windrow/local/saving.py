@@ -1,0 +1,202 @@
+"""Snapshots of live queries: version, checksum and plain values (`engine.snapshot`); nothing in one can name code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windrow.engine.inputs import Column, object_array
+from windrow.engine.snapshot import opened, sealed
+from windrow.errors import SnapshotError
+from windrow.frames import Times, TimeType
+from windrow.local.held import Held
+from windrow.query import Report
+from windrow.sharing.groups import Group
+from windrow.sharing.lane import Lane
+from windrow.sharing.rowwise import RowLane
+from windrow.sharing.slices import Keys, Rows, Slices
+from windrow.windows.base import ROWS, TIME, Measure
+
+if TYPE_CHECKING:
+    from windrow.local.live import Live
+
+LAYOUT = 1
+
+
+def saved(live: Live) -> bytes:
+    """All of a live query's state."""
+    arrivals, machine = live.arrivals, live.machine
+    state = {
+        "identity": _pairs(live.query.identity()),
+        "report": [live.report.rows_in, live.report.rows_out, live.report.late, live.report.rejected],
+        "closed": live.closed,
+        "newest": arrivals.newest,
+        "watermark": arrivals.watermark,
+        "times": None if arrivals.times is None else _times(arrivals.times),
+        "keys": [list(key) for key in arrivals.codes],
+        "kinds": [(name, kind, dtype.str) for name, (kind, dtype) in arrivals.kinds.items()],
+        "held": None if arrivals.held is None else _held(arrivals.held),
+        "labels": _pairs(machine.labels.values),
+        "states": [
+            (name, [None if s is None else _pairs(s) for s in states]) for name, states in machine.states.items()
+        ],
+        "last": [(window, [(k, row) for k, row in rows.items()]) for window, rows in live.last.items()],
+        "lane": None if machine.lane is None else _lane(machine.lane),
+        "row_lane": None if machine.row_lane is None else _row_lane(machine.row_lane),
+    }
+    return sealed(("live query", LAYOUT, _pairs(state)))
+
+
+def restore(live: Live, data: bytes) -> None:
+    """Sets a new live query to a saved state."""
+    content = opened(data)
+    if not isinstance(content, tuple) or len(content) != 3 or content[0] != "live query":
+        raise SnapshotError("this is a snapshot, but not one of a live query")
+    if content[1] != LAYOUT:
+        raise SnapshotError(f"the snapshot has layout {content[1]}, this windrow reads layout {LAYOUT}")
+    state = dict(content[2])
+    _check_identity(live.query.identity(), dict(state["identity"]))
+    arrivals, machine = live.arrivals, live.machine
+    live.report, live.closed = Report(*state["report"]), state["closed"]
+    arrivals.newest, arrivals.watermark = state["newest"], state["watermark"]
+    arrivals.times = None if state["times"] is None else _times_from(state["times"])
+    arrivals.codes = {tuple(_nan(part) for part in key): i for i, key in enumerate(state["keys"])}
+    arrivals.kinds = {name: (kind, np.dtype(dtype)) for name, kind, dtype in state["kinds"]}
+    arrivals.held = None if state["held"] is None else _held_from(state["held"])
+    machine.labels.values = {name: list(values) for name, values in state["labels"]}
+    machine.states = {name: [None if s is None else dict(s) for s in states] for name, states in state["states"]}
+    live.last = {window: {k: tuple(row) for k, row in rows} for window, rows in state["last"]}
+    if state["lane"] is not None or state["row_lane"] is not None:
+        machine.begin(arrivals.nothing(), arrivals.ticks)
+        if machine.lane is not None:
+            _set_lane(machine.lane, state["lane"])
+        if machine.row_lane is not None:
+            _set_row_lane(machine.row_lane, state["row_lane"])
+
+
+def _check_identity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    for part, mine in ours.items():
+        if theirs.get(part) != mine:
+            raise SnapshotError(
+                f"the snapshot is of another query: its {part} is {_spelled(theirs.get(part))}, "
+                f"here it is {_spelled(mine)}"
+            )
+
+
+def _spelled(value: Any) -> str:
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+_NAN = float("nan")
+
+
+def _nan(part: Any) -> Any:
+    return _NAN if part != part else part  # one object, so that it is found again
+
+
+def _pairs(mapping: Mapping) -> list:
+    return [(name, value) for name, value in mapping.items()]
+
+
+def _times(times: Times) -> tuple:
+    native = times.native
+    return times.unit, native.kind, native.unit, None if native.zone is None else str(native.zone)
+
+
+def _times_from(parts: tuple) -> Times:
+    unit, kind, own, zone = parts
+    dtype = np.dtype(np.int64) if kind == "integer" else None
+    return Times(np.empty(0, np.int64), None, unit, TimeType(kind, own, zone, dtype))
+
+
+def _column(column: Column) -> tuple:
+    values = column.values.tolist() if column.values.dtype == object else column.values
+    return values, column.mask, column.dtype.str
+
+
+def _column_from(parts: tuple) -> Column:
+    values, mask, dtype = parts
+    return Column(object_array(values) if isinstance(values, list) else values, mask, np.dtype(dtype))
+
+
+def _held(held: Held) -> tuple:
+    return held.codes, held.times, [(name, _column(column)) for name, column in held.columns.items()]
+
+
+def _held_from(parts: tuple) -> Held:
+    codes, times, columns = parts
+    return Held(codes, times, {name: _column_from(column) for name, column in columns})
+
+
+def _measured(by_measure: Mapping[Measure, np.ndarray]) -> list:
+    return [(m.kind, m.column, values) for m, values in by_measure.items()]
+
+
+def _measured_from(parts: list) -> dict[Measure, np.ndarray]:
+    known = {"time": TIME, "rows": ROWS}
+    return {known.get(kind) or Measure(kind, column): values for kind, column, values in parts}
+
+
+def _partials(group: Group, slots: Any) -> Any:
+    if not isinstance(slots, list):
+        return slots
+    return [None if partial is None else group.of.dump(partial) for partial in slots]
+
+
+def _partials_from(group: Group, parts: Any) -> Any:
+    if isinstance(parts, tuple):
+        return parts
+    return [None if partial is None else group.of.load(partial) for partial in parts]
+
+
+def _keys(keys: Keys) -> tuple:
+    return keys.count, _measured(keys.newest)
+
+
+def _keys_from(parts: tuple) -> Keys:
+    return Keys(parts[0], _measured_from(parts[1]))
+
+
+def _lane(lane: Lane) -> tuple:
+    slices = lane.slices
+    if slices is None:
+        return lane.until, _keys(lane.keys), None
+    partials = [_partials(g, slots) for g, slots in zip(lane.arrangement.groups, slices.partials, strict=True)]
+    kept = (
+        slices.key,
+        slices.pos,
+        slices.rows,
+        _measured(slices.first),
+        _measured(slices.last),
+        _pairs(slices.open),
+        partials,
+    )
+    return lane.until, _keys(lane.keys), kept
+
+
+def _set_lane(lane: Lane, parts: tuple) -> None:
+    lane.until, keys, kept = parts
+    lane.keys = _keys_from(keys)
+    if kept is not None:
+        key, pos, rows, first, last, open_, partials = kept
+        groups = lane.arrangement.groups
+        slots = [_partials_from(g, p) for g, p in zip(groups, partials, strict=True)]
+        lane.slices = Slices(key, pos, rows, _measured_from(first), _measured_from(last), dict(open_), slots)
+
+
+def _row_lane(lane: RowLane) -> tuple:
+    rows = lane.rows
+    kept = None
+    if rows is not None:
+        kept = (rows.key, _measured(rows.measures), [(name, _column(column)) for name, column in rows.columns.items()])
+    return lane.until, _keys(lane.keys), kept
+
+
+def _set_row_lane(lane: RowLane, parts: tuple) -> None:
+    lane.until, keys, kept = parts
+    lane.keys = _keys_from(keys)
+    if kept is not None:
+        key, measures, columns = kept
+        lane.rows = Rows(key, _measured_from(measures), {n: _column_from(c) for n, c in columns}, {}, {})

@@ -1,0 +1,224 @@
+"""Which aggregates are computed together: those that compile as one tuple of columns, the others in plain Python.
+
+What one of them needs and another one has is computed once: a mean of floats is read off their sum and count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from windrow.aggregates import count, join
+from windrow.aggregates.base import Aggregate
+from windrow.aggregates.joins import Join
+from windrow.aggregates.laws import check_laws
+from windrow.engine.batch import form_for, sample_rows
+from windrow.engine.columns import allocate
+from windrow.engine.forms import Form, plain_form
+from windrow.engine.inputs import Column
+
+#: mark the row numbers of a column: of all rows, and of those that are not null
+ROW_OF, VALID_ROW_OF = "\0", "\1"
+#: a column for aggregates that read none
+NOTHING = ""
+#: aggregates that hand on a value of their first column without looking at it: its row number will do
+CARRYING = ("max_by", "min_by", "first", "last")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A column of answers: values, which of them there are (None: all), or the input column that they are rows of."""
+
+    values: np.ndarray
+    there: np.ndarray | None = None
+    rows_of: str | None = None
+
+    def at(self, where: np.ndarray) -> Answer:
+        """Some of the answers."""
+        return Answer(self.values[where], None if self.there is None else self.there[where], self.rows_of)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Aggregates that share a pass and a partial."""
+
+    names: tuple[str, ...]
+    of: Join
+    form: Form
+    columns: tuple[str, ...]  # as the join takes them, some of them row numbers
+    dtypes: dict[str, np.dtype]  # of the columns as they came
+
+    def slots(self, size: int) -> Any:
+        """Room for partials."""
+        return allocate(self.form.dtypes, size)
+
+    def room(self, n: int) -> tuple[tuple, tuple]:
+        """Room for n answers, and for which of them there are."""
+        out = tuple(np.empty(n, object if dtype is None else dtype) for dtype in self.form.outputs)
+        return out, tuple(np.ones(n, bool) for _ in self.form.outputs)
+
+    def collected(self, arrays: Any) -> dict[str, Answer]:
+        """What a window algorithm gave, by the aggregates' names."""
+        if not isinstance(arrays, tuple):
+            return self._unzipped(arrays)
+        found = {}
+        for name, array, (_, own) in zip(self.names, arrays, self.of.parts, strict=True):
+            there = ~np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
+            source = self.columns[own[0]] if own else NOTHING
+            rows_of = source[1:] if source.startswith((ROW_OF, VALID_ROW_OF)) else None
+            found[name] = Answer(np.ma.getdata(array), there, rows_of)
+        return found
+
+    def answers(self, out: tuple, valid: tuple) -> dict[str, Answer]:
+        """What a kernel has put there, by the aggregates' names."""
+        if not self.form.compiled:
+            return self._unzipped(out[0])
+        found = {}
+        for k, (name, (aggregate, own)) in enumerate(zip(self.names, self.of.parts, strict=True)):
+            values, there = out[k], None if valid[k].all() else valid[k]
+            if there is not None and aggregate.empty is not None:
+                values[~there] = aggregate.empty
+                there = None
+            source = self.columns[own[0]] if own and self.form.restores[k] else NOTHING
+            if source.startswith((ROW_OF, VALID_ROW_OF)):
+                found[name] = Answer(values, there, source[1:])
+            elif source in self.dtypes:
+                found[name] = Answer(Column(values, None, self.dtypes[source]).restored(values), there)
+            else:
+                found[name] = Answer(values, there)
+        return found
+
+    def _unzipped(self, tuples: np.ndarray) -> dict[str, Answer]:
+        answers = [self.of.monoid_lower(None) if t is None else t for t in tuples.tolist()]  # None: no rows
+        columns = zip(*answers, strict=True) if answers else [()] * len(self.names)
+        return {name: _objects(column) for name, column in zip(self.names, columns, strict=True)}
+
+
+def _objects(column: Any) -> Answer:
+    values = np.empty(len(column), object)
+    values[:] = column
+    there = np.fromiter((value is not None for value in column), bool, len(column))
+    return Answer(values, None if there.all() else there)
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """All aggregates of a query, in groups, and those that are read off others."""
+
+    names: tuple[str, ...]
+    groups: tuple[Group, ...]
+    means: dict[str, tuple[str, str]]  # a mean -> its sum and its count
+
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(column for group in self.groups for column in group.columns))
+
+    def row_numbers(self) -> tuple[str, ...]:
+        """The columns of which aggregates take row numbers."""
+        return tuple(dict.fromkeys(c[1:] for c in self.columns() if c.startswith((ROW_OF, VALID_ROW_OF))))
+
+    def finished(self, found: dict[str, Answer]) -> dict[str, Answer]:
+        """The answers in the order declared."""
+        done = dict(found)
+        for name, (total, number) in self.means.items():
+            rows = done[number].values
+            with np.errstate(invalid="ignore", divide="ignore"):
+                done[name] = Answer(done[total].values / rows, None if rows.all() else rows > 0)
+        return {name: done[name] for name in self.names}
+
+
+def arrange(aggregates: Mapping[str, Aggregate], columns: Mapping[str, Column], nullable: bool = False) -> Arrangement:
+    """The groups for columns like these. `nullable`: rows to come may have nulls where these have none."""
+    wanted, means = _without_means(aggregates, columns)
+
+    def kind(name: str) -> tuple[str, bool]:
+        if name == NOTHING or name.startswith(ROW_OF):
+            return "int64", False
+        column = columns[name.removeprefix(VALID_ROW_OF)]
+        masked = nullable or column.mask is not None
+        return ("int64" if name.startswith(VALID_ROW_OF) else column.kind), masked
+
+    def form(joined: Join, names: tuple[str, ...]) -> Form | None:
+        kinds, masked = zip(*(kind(name) for name in names), strict=True)
+        return form_for(joined, kinds, masked)
+
+    fast: dict[str, Aggregate] = {}
+    slow: dict[str, Aggregate] = {}
+    for name, aggregate in wanted.items():
+        own = [columns[column] for column in aggregate.columns]
+        if not aggregate.builtin and own and len(own[0].values) > 2:
+            check_laws(aggregate, sample_rows(tuple(own)), synthetic=True)
+        bound = _by_row_number(aggregate, own, nullable)
+        if aggregate.combines is None and form(*_joined([bound])) is not None:
+            fast[name] = bound
+        else:
+            slow[name] = aggregate
+    groups = []
+    dtypes = {name: column.dtype for name, column in columns.items()}
+    for some in (fast, slow):
+        if some:
+            joined, names = _joined(list(some.values()))
+            made = form(joined, names) if some is fast else _counted(plain_form(joined), list(some.values()))
+            assert made is not None  # each of them compiles by itself
+            groups.append(Group(tuple(some), joined, made, names, dtypes))
+    return Arrangement(tuple(aggregates), tuple(groups), means)
+
+
+def _counted(form: Form, aggregates: list[Aggregate]) -> Form:
+    """The form, with each combine counted on the aggregates that are `swag.counting`."""
+    counting = [aggregate for aggregate in aggregates if aggregate.combines is not None]
+    combine = form.combine
+
+    def tallied(older: Any, newer: Any) -> Any:
+        for aggregate in counting:
+            aggregate.combines += 1
+        return combine(older, newer)
+
+    return replace(form, combine=tallied) if counting else form
+
+
+def _joined(aggregates: list[Aggregate]) -> tuple[Join, tuple[str, ...]]:
+    joined = join(*aggregates)
+    return joined, joined.columns or (NOTHING,)
+
+
+def _by_row_number(aggregate: Aggregate, own: list[Column], nullable: bool) -> Aggregate:
+    """The aggregate over row numbers instead of texts, or instead of values among which a null may be chosen."""
+    if not aggregate.builtin or aggregate.name not in CARRYING or not own:
+        return aggregate
+    chooses_nulls = aggregate.needs is not None and 0 not in aggregate.needs
+    if own[0].kind == "object" or (chooses_nulls and (nullable or own[0].mask is not None)):
+        mark = ROW_OF if chooses_nulls else VALID_ROW_OF
+        return aggregate(mark + aggregate.columns[0], *aggregate.columns[1:])
+    return aggregate
+
+
+def _without_means(
+    aggregates: Mapping[str, Aggregate], columns: Mapping[str, Column]
+) -> tuple[dict[str, Aggregate], dict[str, tuple[str, str]]]:
+    """Leaves out each mean of floats whose sum is asked for, too; their count is added where nobody asks for it."""
+
+    def named(kind: str, of: tuple[str, ...]) -> str | None:
+        return next(
+            (
+                n
+                for n, a in aggregates.items()
+                if a.builtin and a.name == kind and a.columns == of and a.combines is None
+            ),
+            None,
+        )
+
+    wanted = dict(aggregates)
+    means: dict[str, tuple[str, str]] = {}
+    for name, aggregate in aggregates.items():
+        if not (aggregate.builtin and aggregate.name == "mean") or columns[aggregate.columns[0]].kind != "float64":
+            continue
+        total = named("sum", aggregate.columns)
+        if total is not None:
+            number = named("count", aggregate.columns) or f"{ROW_OF}count of {aggregate.columns[0]}"
+            wanted.setdefault(number, count(*aggregate.columns))
+            means[name] = (total, number)
+            del wanted[name]
+    return wanted, means

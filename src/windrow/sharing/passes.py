@@ -1,0 +1,103 @@
+"""Passes over items: fold rows into slices, answer windows from slices, slide over rows. Plain and compiled alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from windrow.engine import batch, folding
+from windrow.engine.columns import room
+from windrow.engine.compiler import CompilationFailed, cached
+from windrow.engine.inputs import Column
+from windrow.sharing.groups import Answer, Group
+from windrow.swag import ALGORITHMS
+
+#: ways to answer from slices that are no window algorithm: fold each range, or walk a tree over all slices
+LAZY, TREE = "lazy", "tree"
+
+
+class Failed(Exception):
+    """An aggregate raised while window number `at` was answered."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__(at)
+        self.at = at
+
+
+def _kernel(group: Group, key: Any, make: Any) -> Any:
+    """A kernel of the group's form, made once a process and kept on disk."""
+    form = group.form
+    if key not in form.memo:
+        made = make()
+        form.memo[key] = cached(made) if form.compiled else made
+    return form.memo[key]
+
+
+def fold(
+    group: Group, columns: tuple[Column, ...], source: np.ndarray, kept: Any, cuts: np.ndarray, stops: np.ndarray
+) -> tuple[Any, Any]:
+    """One partial a slice, and those of the slices' beginnings up to each stop."""
+    form = group.form
+    run = _kernel(group, "fold", lambda: folding.fold(form))
+    data, masks = batch._arrays(form, columns)
+    slices, prefixes = group.slots(len(cuts) - 1), group.slots(len(stops))
+    at = (cuts, stops, source) if form.compiled else (cuts.tolist(), stops.tolist(), source.tolist())
+    cut, stop, origin = at
+    run(data, masks, origin, group.slots(0) if kept is None else kept, cut, stop, slices, prefixes)
+    if form.journal is not None:
+        form.journal.undo.clear()
+    return slices, prefixes
+
+
+def answer(
+    group: Group, algorithm: str, slots: Any, lo: np.ndarray, hi: np.ndarray, tail: np.ndarray, prefixes: Any
+) -> dict[str, Answer]:
+    """The aggregate of slices lo to hi, then of the prefix `tail` (-1: none), for each window."""
+    form = group.form
+    out, valid = group.room(len(lo))
+    done = np.zeros(1, np.int64)
+    ranges = (lo, hi, tail) if form.compiled else (lo.tolist(), hi.tolist(), tail.tolist())
+    try:
+        if algorithm in (LAZY, TREE):
+            make = folding.lazy if algorithm == LAZY else folding.ranges
+            tree = group.slots(0 if algorithm == LAZY else room(slots))
+            _kernel(group, algorithm, lambda: make(form))(slots, tree, *ranges, prefixes, out, valid, done)
+        else:
+            w = _window(group, algorithm, int((hi - lo).max(initial=0)))
+            kernel = type(w).kernel(form)
+            run = _kernel(group, (type(w), "fifo"), lambda: folding.fifo(kernel, form))
+            run(w.s, w.r, slots, *ranges, prefixes, out, valid, done)
+    except CompilationFailed:
+        raise
+    except Exception as error:
+        raise Failed(int(done[0])) from error
+    finally:
+        if form.journal is not None:
+            form.journal.undo.clear()
+    return group.answers(out, valid)
+
+
+def between(
+    group: Group, algorithm: str, columns: tuple[Column, ...], lo: np.ndarray, hi: np.ndarray
+) -> dict[str, Answer]:
+    """The aggregate of rows lo to hi for each window; neither moves back."""
+    w = _window(group, algorithm, int((hi - lo).max(initial=0)))
+    arrays, _, _ = batch._between(w, columns, lo, hi, 0, 0)
+    return group.collected(arrays)
+
+
+def slide(group: Group, algorithm: str, columns: tuple[Column, ...], keys: np.ndarray, rows: int) -> dict[str, Answer]:
+    """The aggregate of the last `rows` rows of its key, for each row."""
+    w = _window(group, algorithm, 1)
+    starts = np.zeros(len(keys), bool)
+    np.not_equal(keys[1:], keys[:-1], out=starts[1:])
+    return group.collected(batch._by_rows(w, columns, starts, rows, bool(starts.any())))
+
+
+def _window(group: Group, algorithm: str, capacity: int) -> Any:
+    """An empty window that runs in the group's form, where the algorithm can."""
+    w = ALGORITHMS[algorithm](group.of)
+    if not w.plain_only and w.of is group.of:
+        w._start(group.form, max(capacity, 1))
+    return w

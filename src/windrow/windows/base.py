@@ -1,0 +1,85 @@
+"""What all windows have in common: a measure, and whether they report once or with each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from windrow.errors import WindrowError
+from windrow.windows.durations import is_duration, micros, spelled
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Along what a window is measured: the event time, the number of rows, or an ordered numeric column."""
+
+    kind: str
+    column: str | None = None
+
+    def spelled(self, length: Any) -> str:
+        """A length of this measure as a person writes it."""
+        if self.kind == "time":
+            return spelled(length)
+        if self.kind == "rows":
+            return f"{length:,} row{'' if length == 1 else 's'}"
+        return f"{length:g} of {self.column}" if isinstance(length, float) else f"{length:,} of {self.column}"
+
+    def __str__(self) -> str:
+        return self.column if self.column is not None else self.kind
+
+
+TIME, ROWS = Measure("time"), Measure("rows")
+
+
+class Window:
+    """A kind of window, which is a frozen dataclass: what runs it keeps the state."""
+
+    measure: Measure
+    #: the name of its function in `windrow.win`
+    kind: ClassVar[str]
+    #: one result for each row (else one for each window)
+    per_row: ClassVar[bool] = False
+    #: a row's arrival tells whether a window begins with it (paper 3 §3.2)
+    deterministic: ClassVar[bool] = True
+    #: the row tells it, not its place on the measure
+    by_content: ClassVar[bool] = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the window itself reads."""
+        column = self.measure.column
+        return () if column is None else (column,)
+
+
+def length(kind: str, what: str, given: Any, on: str | None, least: int = 1) -> tuple[Any, Measure]:
+    """A length and its measure: durations are time, whole numbers rows, numbers with `on` that column."""
+    if on is not None:
+        if not isinstance(on, str) or not on:
+            raise WindrowError(f"win.{kind}: on= is the name of a column, not {on!r}")
+        if is_duration(given) or isinstance(given, bool) or not isinstance(given, (int, float)):
+            raise WindrowError(f"win.{kind}: with on='{on}', {what} is a number, not {given!r}")
+        size, measure = given, Measure("column", on)
+        if size != size or size in (float("inf"), float("-inf")):
+            raise WindrowError(f"win.{kind}: {what} must be finite, not {given}")
+    elif is_duration(given):
+        size, measure = micros(given), TIME
+    elif isinstance(given, bool) or not hasattr(given, "__index__"):
+        hint = "; give on='column' to measure along a column" if isinstance(given, float) else ""
+        raise WindrowError(
+            f"win.{kind}: {what} is a duration such as '10 minutes' or a whole number of rows, not {given!r}{hint}"
+        )
+    else:
+        size, measure = int(given), ROWS
+    if size < 0 or (least and size == 0):
+        raise WindrowError(f"win.{kind}: {what} must be {'more than' if least else 'at least'} 0, not {given!r}")
+    if isinstance(size, int) and size >= 2**62:
+        raise WindrowError(f"win.{kind}: {what} of {given!r} is beyond what 64 bits can measure")
+    return size, measure
+
+
+def same_measure(kind: str, one: str, other: str, a: Measure, b: Measure) -> None:
+    """Two lengths of a window must be of one measure."""
+    if a != b:
+        raise WindrowError(
+            f"win.{kind}: {one} is measured in {a}, {other} in {b}; both must be durations, or both numbers of rows"
+        )

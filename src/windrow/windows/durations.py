@@ -1,0 +1,117 @@
+"""Durations: exact, in microseconds. There are no months, since a month has no length."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Any
+
+import numpy as np
+
+from windrow.errors import WindrowError
+
+_UNITS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "m": "minute", "min": "minute"}
+_SHORT |= {"h": "hour", "d": "day", "w": "week"}
+_PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-zµ]+)\s*(?:,|and\b)?")
+
+
+def is_duration(given: Any) -> bool:
+    """Whether this is meant as a length of time (and not as a number of rows)."""
+    return isinstance(given, (str, datetime.timedelta, np.timedelta64))
+
+
+def micros(given: Any) -> int:
+    """A duration in microseconds.
+
+    >>> micros("24 hours"), micros("1 minute 30 seconds"), micros(datetime.timedelta(milliseconds=5))
+    (86400000000, 90000000, 5000)
+    """
+    if isinstance(given, datetime.timedelta):
+        return (given.days * 86_400 + given.seconds) * 1_000_000 + given.microseconds
+    if isinstance(given, np.timedelta64):
+        if np.isnat(given) or np.datetime_data(given.dtype)[0] in ("Y", "M", "generic"):
+            raise WindrowError(f"{given!r} has no exact length; use days or less")
+        whole = given.astype("m8[us]")
+        if whole != given:
+            raise WindrowError(f"{given!r} is no whole number of microseconds")
+        return int(whole.astype(np.int64))
+    if not isinstance(given, str):
+        raise WindrowError(f"a duration is a text such as '10 minutes' or a timedelta, not {given!r}")
+    total, at = 0, 0
+    text = given.strip()
+    while at < len(text):
+        part = _PART.match(text, at)
+        if part is None:
+            raise WindrowError(f"'{given}' is no duration; write, for example, '24 hours' or '1 minute 30 seconds'")
+        total += _amount(given, part[1], _unit(given, part[2]))
+        at = part.end()
+    if not text:
+        raise WindrowError("an empty text is no duration; write, for example, '24 hours'")
+    return total
+
+
+def _unit(given: str, word: str) -> int:
+    name = word.lower().replace("µ", "u")
+    name = _SHORT.get(name, name.removesuffix("s"))
+    if name in ("month", "mon", "year", "quarter"):
+        raise WindrowError(f"'{given}': a {name} has no exact length; use days or weeks")
+    if name not in _UNITS:
+        raise WindrowError(f"'{given}': unknown unit '{word}'; there are {', '.join(_UNITS)}")
+    return _UNITS[name]
+
+
+def _amount(given: str, number: str, unit: int) -> int:
+    if "." not in number:
+        return int(number) * unit
+    whole, fraction = number.split(".")
+    exact, rest = divmod(int(whole + fraction) * unit, 10 ** len(fraction))
+    if rest:
+        raise WindrowError(f"'{given}' is no whole number of microseconds")
+    return exact
+
+
+def spelled(length: int) -> str:
+    """Microseconds as a person writes them.
+
+    >>> spelled(86_400_000_000), spelled(90_000_000)
+    ('1 day', '90 seconds')
+    """
+    for unit, size in reversed(_UNITS.items()):
+        if length and length % size == 0:
+            count = length // size
+            return f"{count:,} {unit}{'' if count == 1 else 's'}"
+    return "0 seconds"
+
+
+def instant(given: Any) -> int:
+    """A point in time as microseconds since the epoch; without a zone it is UTC.
+
+    >>> instant("1970-01-02"), instant(datetime.datetime(1969, 12, 31, 23, 59, 59))
+    (86400000000, -1000000)
+    """
+    if is_duration(given) and not isinstance(given, str):
+        return micros(given)
+    if isinstance(given, str):
+        try:
+            given = datetime.datetime.fromisoformat(given)
+        except ValueError:
+            return micros(given)  # "1 hour": an offset from the epoch
+    if isinstance(given, np.datetime64):
+        given = given.astype("M8[us]").astype(datetime.datetime)
+    if isinstance(given, datetime.datetime):
+        zone = given if given.tzinfo is not None else given.replace(tzinfo=datetime.UTC)
+        return micros(zone - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC))
+    if isinstance(given, datetime.date):
+        return (given - datetime.date(1970, 1, 1)).days * 86_400_000_000
+    if isinstance(given, int) and not isinstance(given, bool):
+        return given
+    raise WindrowError(f"a point in time is a datetime or a text such as '2024-01-31 12:00', not {given!r}")

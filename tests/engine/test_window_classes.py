@@ -1,0 +1,130 @@
+"""Window classes compiled: nothing is answered differently, and what cannot be compiled runs plain."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.engine.test_user_windows import Gap, Stock, table, trades
+from windrow.engine import user_windows
+from windrow.engine.row_kernels import COMPILE_AFTER
+from windrow.engine.user_windows import discretize_rows
+from windrow.errors import WindrowError
+
+ZERO = 0
+
+
+def test_an_attribute_is_never_cut_to_its_first_type() -> None:
+    """It begins as an int (a bool) and is set to a float later: compiled, it is a float from the start."""
+
+    class Total:
+        top: int | None = None
+
+        def __init__(self) -> None:
+            self.total = 0
+            self.rising = False
+
+        def discretize(self, row):
+            self.total += row.price
+            self.rising = row.n
+            self.top = row.price
+            return int(self.total > 2), int(self.rising > 1)
+
+    columns = table(price=[0.7, 0.7, 0.7, 0.7], n=[0, 1, 2, 3])
+    found = [discretize_rows(Total, columns, np.array([0, 4]), [None], form=form) for form in ("plain", "compiled")]
+    assert found[0][0].tolist() == found[1][0].tolist() == [0, 0, 1, 1]
+    assert found[0][1].tolist() == found[1][1].tolist() == [0, 0, 1, 1]
+    assert found[0][2] == found[1][2] == [{"total": pytest.approx(2.8), "rising": 3, "top": 0.7}]
+
+
+def test_lists_are_not_cut_either() -> None:
+    class Listed:
+        items: list[int]
+
+        def __init__(self) -> None:
+            self.items = []
+
+        def discretize(self, row):
+            self.items.append(row.price)
+            return int(sum(self.items) > 1), 0
+
+    columns = table(price=[0.7, 0.7])
+    with pytest.raises(WindrowError, match="does not compile"):
+        discretize_rows(Listed, columns, np.array([0, 2]), [None], form="compiled")
+    assert discretize_rows(Listed, columns, np.array([0, 2]), [None])[0].tolist() == [0, 1]
+
+
+def test_what_numba_refuses_runs_plain_and_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Text:
+        last = ""
+
+        def discretize(self, row):
+            changed, self.last = row.who != self.last, row.who
+            return changed, 0
+
+    class Dynamic:
+        n: int = 0
+
+        def discretize(self, row):
+            self.n += {True: 1, False: 0}[row.n > 1] + len(f"{row.n}{ZERO!r}") - len(str(row.n)) - 1
+            return int(self.n > 0), 0
+
+    n = COMPILE_AFTER
+    columns = table(who=np.array(["a", "b"], object)[np.arange(n) // 2 % 2], n=np.arange(n))
+    begins, _, states = discretize_rows(Text, columns, np.array([0, n]), [None])
+    assert begins[:6].tolist() == [1, 0, 1, 0, 1, 0] and states == [{"last": "b"}]
+    tries = []
+    original = user_windows.compile_class
+    monkeypatch.setattr(user_windows, "compile_class", lambda *a: tries.append(a) or original(*a))
+    for _ in range(2):
+        begins, _, _ = discretize_rows(Dynamic, columns, np.array([0, n]), [None])
+        assert begins[:4].tolist() == [0, 0, 1, 1]
+    assert len(tries) == 1
+
+
+def test_many_rows_are_compiled_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = trades(COMPILE_AFTER, 4)
+    seg = np.array([0, COMPILE_AFTER])
+    plain = discretize_rows(Gap, columns, seg, [None], form="plain")
+    monkeypatch.setattr(user_windows, "_run_plain", None)
+    found = discretize_rows(Gap, columns, seg, [None])
+    assert (found[0] == plain[0]).all() and (found[1] == plain[1]).all() and found[2] == plain[2]
+
+
+def test_bases_properties_and_static_methods_compile() -> None:
+    class Base:
+        n: int = 0
+
+        @property
+        def odd(self):
+            return self.n % 2 == 1
+
+        @staticmethod
+        def half(x):
+            return x // 2
+
+        def discretize(self, row):
+            self.n += 1
+            return int(self.odd), self.step(row)
+
+        def step(self, row):
+            return 0
+
+    class Derived(Base):
+        def step(self, row):
+            return self.half(row.x)
+
+    columns = table(
+        x=[1, 2, 4], who=["a", "b", "c"]
+    )  # the row gets out of sight; a text that is not named does no harm
+    for form in ("plain", "compiled"):
+        begins, ends, states = discretize_rows(Derived, columns, np.array([0, 3]), [None], form=form)
+        assert (begins.tolist(), ends.tolist(), states) == ([1, 0, 1], [0, 1, 2], [{"n": 3}])
+
+
+def test_states_that_columns_cannot_hold_run_plain() -> None:
+    columns = trades(5, 6)
+    state = {"due": 2**80, "closing": []}
+    with pytest.raises(WindrowError, match="does not compile"):
+        discretize_rows(Stock, columns, np.array([0, 5]), [state], form="compiled")
+    assert discretize_rows(Stock, columns, np.array([0, 5]), [state])[2] == [state]
