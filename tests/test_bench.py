@@ -36,6 +36,14 @@ COLUMNS = {
     "peers": {"kind", "library", "mrows"},
     "keys": {"keys", "mrows"},
     "start-up": {"what", "seconds"},
+    "constant-size": {"kind", "window", "structure", "ns_a_row"},
+    "bulk-eviction": {"evicted", "structure", "ms"},
+    "analytics": {"aggregate", "structure", "ns_a_row"},
+    "footprint": {"structure", "window", "resident_mb", "mrows_a_second"},
+    "dimensions": {"dimensions", "windows", "ns_a_row"},
+    "sharing": {"windows", "technique", "combines", "all", "partials", "most", "seconds"},
+    "sessions": {"windows", "technique", "combines", "all", "partials", "most", "seconds"},
+    "slices": {"range", "slide", "technique", "in_a_window", "most", "space"},
 }
 
 

@@ -15,3 +15,15 @@ class LawError(WindrowError, ValueError):
 
 class SnapshotError(WindrowError, ValueError):
     """A saved state is damaged, of another version, or of another aggregate or algorithm."""
+
+
+class StoreError(WindrowError):
+    """A store cannot do what was asked of it; the message says what and why."""
+
+
+class StoreUnavailable(StoreError):
+    """A store does not answer. Nothing is lost yet: the same call may be tried again."""
+
+
+class DamagedPage(StoreError):
+    """What a store gave back is not what was put there: its checksum, epoch or length is wrong, or it is missing."""

@@ -101,20 +101,23 @@ def test_periodic(seed: int) -> None:
         assert listed(found) == naive_periodic(segments, span, every, origin, after, until, least)
 
 
+def near_edges(rng: random.Random, segments: list[list], span: float, every: float, origin: float) -> list[list[float]]:
+    """As many floats, on edges of windows, and on the last numbers before them."""
+    found = []
+    for values in segments:
+        at = [begin(rng.randint(-900, 900), every, origin) + rng.choice([0.0, span]) for _ in values]
+        found.append(sorted(rng.choice([x, math.nextafter(x, -math.inf)]) for x in at))
+    return found
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_periodic_over_floats(seed: int) -> None:
     """Edges are `origin + k * every` and that `+ range`, as floats round them: 0.1 has no exact multiples."""
     rng = random.Random(seed)
-    for _ in range(300):
+    for _ in range(400):
         segments, seg = table(rng)
-        scale = rng.choice([0.1, 0.125, 1 / 3])
-        segments = [[(x % 2000 - 1000) * scale for x in values] for values in segments]
-        segments = [sorted(values) for values in segments]
-        every, span, origin = (
-            rng.choice([0.1, 0.5, 0.3]),
-            rng.choice([0.1, 0.7, 1.0, 0.05]),
-            rng.choice([0.0, 0.05, -7.7]),
-        )
+        every, span, origin = rng.choice([0.1, 0.7, 1 / 3]), rng.choice([0.1, 0.7, 1.0, 0.05]), rng.choice([0.0, -7.7])
+        segments = near_edges(rng, segments, span, every, origin)
         after = [rng.choice([-math.inf, *values]) for values in segments]
         until = [rng.choice([math.inf, *values]) for values in segments]
         found = edges.periodic(flat(segments, "float64"), seg, span, every, origin, after, until)
@@ -144,8 +147,8 @@ def test_periodic_cuts(slicing: str) -> None:
         segments, seg = table(rng)
         every, span, origin = rng.choice([1, 3, 4, 10]), rng.randint(1, 25), rng.choice([0, -3, 10**12])
         if case % 4 == 0:
-            segments = [sorted((x % 2000) * 0.1 for x in values) for values in segments]
-            every, span, origin = every * 0.1, span * 0.1, rng.choice([0.0, 0.05])
+            every, span, origin = every * 0.1, span * 0.1, rng.choice([0.0, -7.7])
+            segments = near_edges(rng, segments, span, every, origin)
         floats = isinstance(every, float)
         edge_sets = [(0 * every, every, origin)]
         if slicing == "panes" and not floats:

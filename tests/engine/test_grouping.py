@@ -83,6 +83,7 @@ def test_a_table_that_grows() -> None:
     for nulls in ([], [None]):
         values = [rng.choice(keys + nulls) for _ in range(20000)] + keys + nulls
         check([(values, np.int64)])
+    check([([None, *keys, 0, None], np.int64)])  # what lies under a null (here 0) is no key
     spread = list(range(0, 10**9, 10**5))  # keys whose low bits are alike
     check([([spread[i % 7919] for i in range(20000)], np.int64)])
 

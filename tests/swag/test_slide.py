@@ -83,6 +83,48 @@ def test_rows_keys_and_batches(algorithm: str, make: object) -> None:
         window.check_invariants()
 
 
+def ends() -> windrow.Aggregate:
+    """The first and last row and how many: three numbers, order matters."""
+    return windrow.Aggregate(
+        lift=lambda x: (x, x, 1),
+        combine=lambda a, b: (a[0] if a[2] else b[0], b[1] if b[2] else a[1], a[2] + b[2]),
+        lower=lambda p: 100 * p[0] + 10 * p[1] + p[2],
+        identity=(0, 0, 0),
+    )
+
+
+@pytest.mark.parametrize(
+    "make", [agg.mean, agg.variance, lambda: agg.join(agg.mean(), agg.var_pop(), agg.max()), ends],
+    ids=["mean", "variance", "join", "ends"],
+)  # fmt: skip
+def test_partials_without_a_count(make: object) -> None:
+    """Loops that know how many rows a partial stands for: any window, keys, batches, nulls; against the driver."""
+    rng = np.random.default_rng(9)
+    for trial in range(60):
+        n, w = int(rng.choice([1, 2, 40, 300, 1500])), int(rng.choice([1, 2, 3, 5, 6, 7, 16, 31, 32, 100, 300]))
+        keys = np.sort(rng.integers(0, 1 + n // int(rng.choice([1, 3, 10, 100])), n)) if trial % 2 else None
+        values = np.ma.masked_array(rng.integers(-9, 9, n).astype(float), (trial % 7 == 6) & (rng.random(n) < 0.2))
+        window, other = TwoStacksLite(make()), swag.DABA(make())
+        cuts = sorted({0, n, *rng.integers(0, n + 1, rng.integers(0, 4)).tolist()})
+        for a, z in itertools.pairwise(cuts):
+            part = {} if keys is None else {"keys": keys[a:z]}
+            got, want = (which.slide(values[a:z], w, **part) for which in (window, other))
+            pairs = zip(got, want, strict=True) if isinstance(got, tuple) else [(got, want)]
+            for mine, right in pairs:
+                np.testing.assert_array_equal(np.ma.getmaskarray(mine), np.ma.getmaskarray(right))
+                np.testing.assert_allclose(
+                    np.ma.filled(mine, 0), np.ma.filled(right, 0), 1e-12, 1e-12, err_msg=f"{trial} {n} {w} {cuts}"
+                )
+            window.check_invariants()
+
+
+def test_huge_values_alone() -> None:
+    """No identity turns what is too large to be squared into NaN, nor a constant window into anything but 0."""
+    for value in (1e200, -1e300):
+        for w in (1, 2, 5, 16, 40):
+            assert (TwoStacksLite(agg.var_pop()).slide(np.full(600, value), w) == 0).all()
+
+
 @pytest.mark.parametrize("closed", ["right", "left", "both", "none"])
 @pytest.mark.parametrize("make", [*NUMBERS, *WORDS], ids=lambda make: make.__name__)
 def test_time(make: object, closed: str) -> None:

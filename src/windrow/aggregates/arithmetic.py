@@ -15,6 +15,10 @@ def add(a, b):
     return (a[0] + b[0],)
 
 
+def add_sized(a, b, older_rows, newer_rows):
+    return (a[0] + b[0],)
+
+
 def add_two(a, b):
     return (a[0] + b[0], a[1] + b[1])
 

@@ -27,6 +27,24 @@ def same(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Sized:
+    """A numeric form whose partials do not carry their number of rows, for loops that know it from positions.
+
+    `combine(older, newer, rows of older, rows of newer)` and `lower(partial, rows)` are told instead, as floats. Of two
+    neighbours at most one has no rows. `widen(partial, rows)` and `narrow(partial)` lead to the counted partial and
+    back.
+    """
+
+    lift: Callable[..., tuple]
+    combine: Callable[[tuple, tuple, float, float], tuple]
+    lower: Callable[[tuple, float], Any]
+    identity: tuple
+    widen: Callable[[tuple, float], tuple]
+    narrow: Callable[[tuple], tuple]
+    defined: Callable[[tuple, float], bool] | None = None
+
+
+@dataclass(frozen=True)
 class Numeric:
     """The form of an aggregate that compiles: every partial is a tuple of numbers.
 
@@ -47,6 +65,8 @@ class Numeric:
     answer: str | None = "float64"
     total: bool = True
     restores_input: bool = False  # the answer is one of the first input's values (min, max, first ...)
+    #: the same without a count of rows, where there is one to be spared
+    sized: Sized | None = None
 
 
 class Aggregate:

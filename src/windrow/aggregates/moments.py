@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from windrow.aggregates.arithmetic import add_three
-from windrow.aggregates.base import Aggregate, Builtin, Numeric
+from windrow.aggregates.base import Aggregate, Builtin, Numeric, Sized
 from windrow.aggregates.values import bind, one_of, real, where
 
 
@@ -32,7 +32,8 @@ def chan(a, b):
     # (M rows/s, scan and pairwise: no guard 336 and 836, this 337 and 868, max(n, 1.0) 332 and 757,
     # n + (n == 0.0) 200 and 832).
     df = d * (b[0] / (n if n > 0.0 else 1.0))
-    return (n, a[1] + df, a[2] + (b[2] + df * d * a[0]))
+    # in this order: df * d may overflow where a[0] is 0, and inf * 0 is NaN
+    return (n, a[1] + df, a[2] + (b[2] + df * a[0] * d))
 
 
 def several(p):
@@ -56,6 +57,48 @@ def stddev_of(p):
 
 def stddev_pop_of(p):
     return math.sqrt(p[2] / p[0])
+
+
+# The same without the count of rows (`Sized`).
+
+
+def lift_sized(x):
+    x = 1.0 * x
+    return (x, x - x)
+
+
+def chan_sized(a, b, older_rows, newer_rows):
+    d = b[0] - a[0]
+    df = d * (newer_rows * (1.0 / (older_rows + newer_rows)))  # one division for the scans of both directions
+    return (a[0] + df, a[1] + (b[1] + df * older_rows * d))
+
+
+def with_rows(p, rows):
+    return (rows, p[0], p[1])
+
+
+def without_rows(p):
+    return (p[1], p[2])
+
+
+def several_rows(p, rows):
+    return rows > 1.0
+
+
+def sized_variance(p, rows):
+    return p[1] / (rows - 1.0 if rows > 1.0 else math.nan)
+
+
+def sized_var_pop(p, rows):
+    return p[1] / rows
+
+
+def sized_stddev(p, rows):
+    return math.sqrt(p[1] / (rows - 1.0 if rows > 1.0 else math.nan))
+
+
+def sized_stddev_pop(p, rows):
+    return math.sqrt(p[1] / rows)
 
 
 def lift_squares(x):
@@ -91,27 +134,33 @@ def paper_stddev_pop(p):
     return math.sqrt((0.0 if m2 < 0.0 else m2) / p[0])
 
 
-def build(name: str, value: Callable, paper_value: Callable, defined: Callable | None = None) -> dict[str, Builtin]:
+def build(
+    name: str, value: Callable, sized_value: Callable, paper_value: Callable, defined: Callable | None = None
+) -> dict[str, Builtin]:
     """Both forms of one statistic."""
+    defined_sized = None if defined is None else several_rows
+    sized = Sized(lift_sized, chan_sized, sized_value, (0.0, 0.0), with_rows, without_rows, defined_sized)
 
-    def form(lift: Callable, plain_lift: Callable, combine: Callable, lower: Callable) -> Builtin:
+    def form(
+        lift: Callable, plain_lift: Callable, combine: Callable, lower: Callable, sized: Sized | None = None
+    ) -> Builtin:
         def numeric(dtypes: Sequence[str]) -> Numeric:
-            return Numeric(lift, combine, lower, (0.0, 0.0, 0.0), defined=defined)
+            return Numeric(lift, combine, lower, (0.0, 0.0, 0.0), defined=defined, sized=sized)
 
         plain_lower = lower if defined is None else where(defined, lower)
         return Builtin(name, plain_lift, combine, plain_lower, commutative=True, numeric=numeric)
 
     return {
-        "moments": form(lift_moments, lift_moments_plain, chan, value),
+        "moments": form(lift_moments, lift_moments_plain, chan, value, sized),
         "paper": form(lift_squares, lift_squares_plain, add_three, paper_value),
     }
 
 
 FORMS = {
-    "variance": build("variance", variance_of, paper_variance, several),
-    "var_pop": build("var_pop", var_pop_of, paper_var_pop),
-    "stddev": build("stddev", stddev_of, paper_stddev, several),
-    "stddev_pop": build("stddev_pop", stddev_pop_of, paper_stddev_pop),
+    "variance": build("variance", variance_of, sized_variance, paper_variance, several),
+    "var_pop": build("var_pop", var_pop_of, sized_var_pop, paper_var_pop),
+    "stddev": build("stddev", stddev_of, sized_stddev, paper_stddev, several),
+    "stddev_pop": build("stddev_pop", stddev_pop_of, sized_stddev_pop, paper_stddev_pop),
 }
 
 

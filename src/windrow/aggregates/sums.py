@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from windrow.aggregates.arithmetic import add, add_two, lift_float, subtract, the_first
-from windrow.aggregates.base import Aggregate, Builtin, Numeric
+from windrow.aggregates.arithmetic import add, add_sized, add_two, lift_float, subtract, the_first
+from windrow.aggregates.base import Aggregate, Builtin, Numeric, Sized
 from windrow.aggregates.exact import EXACT_MEAN, EXACT_SUM, EXACT_WEIGHTED_MEAN
 from windrow.aggregates.halves import INT_MEAN, INT_SUM
 from windrow.aggregates.values import INT64_MAX, INT64_MIN, bind, native, where
@@ -62,6 +62,21 @@ def lower_float_mean(p):
     return p[1] / p[0]
 
 
+def lower_sized_mean(p, rows):
+    return p[0] / rows
+
+
+def with_rows(p, rows):
+    return (rows, p[0])
+
+
+def without_rows(p):
+    return (p[1],)
+
+
+SIZED_MEAN = Sized(lift_float, add_sized, lower_sized_mean, (0.0,), with_rows, without_rows)
+
+
 def lift_floats_weighted(x, weight):
     return (1.0 * weight, (1.0 * x) * weight)
 
@@ -91,6 +106,7 @@ def numeric_mean(dtypes: Sequence[str]) -> Numeric:
             (0.0, 0.0),
             freeze=lambda p: (float(p[0]), float(p[1])),
             thaw=lambda p: (int(p[0]), float(p[1])),
+            sized=SIZED_MEAN,
         )
     return INT_MEAN
 

@@ -2,15 +2,23 @@
 
 from windrow.bench import (
     all_ranges,
+    analytics,
     break_even,
+    bulk_eviction,
     coarse,
     combines,
+    constant_size,
+    dimensions,
+    footprint,
     keys,
     latency,
     log_cost,
     memory,
     peers,
     resizing,
+    sessions,
+    sharing,
+    slices,
     start_up,
     throughput,
     tumbling,
@@ -34,6 +42,14 @@ EXPERIMENTS: dict[str, Experiment] = {
         peers,
         keys,
         start_up,
+        sharing,
+        sessions,
+        slices,
+        constant_size,
+        bulk_eviction,
+        analytics,
+        footprint,
+        dimensions,
     )
 }
 

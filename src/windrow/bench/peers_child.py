@@ -79,21 +79,27 @@ def affordable(prepare: Prepare, x: np.ndarray, window: int, seconds: float) -> 
     """How many rows end within the time; None where two windows take five times that.
 
     Tried at a small window, and at a quarter of it: what takes all of the window for each row would not end at the
-    large one, so its cost there is foreseen from how it grows.
+    large one, so its cost there is foreseen from how it grows. Tried on more and more rows until a run takes a tenth
+    of the time: what a call costs whatever its rows (ours tries a user's aggregate first) is not a cost of each row.
     """
     rows = min(len(x), 10_000)
     small = min(window, 1000, rows)
-    ask = prepare(x[:rows])
 
-    def taken(w: int) -> float:
+    def taken(ask: Callable[[int], Any], w: int) -> float:
         start = time.perf_counter()
         ask(w)
         return time.perf_counter() - start
 
-    taken(small)  # compiles where there is something to compile
-    cost = taken(small) / rows
+    ask = prepare(x[:rows])
+    taken(ask, small)  # compiles where there is something to compile
+    passed = taken(ask, small)
+    while passed < seconds / 10 and rows < len(x):
+        rows = min(len(x), 8 * rows)
+        ask = prepare(x[:rows])
+        passed = taken(ask, small)
+    cost = passed / rows
     if window > small >= 4:
-        growth = cost * rows / taken(small // 4)
+        growth = passed / taken(ask, small // 4)
         cost *= (window / small) ** (math.log(growth, 4) if growth > 1.5 else 0.0)
     least = min(len(x), 2 * window)
     count = min(len(x), int(seconds / cost))

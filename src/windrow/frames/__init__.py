@@ -10,7 +10,7 @@ array([1, 5])
 
 from windrow.frames.base import Frame, Key, build, extend
 from windrow.frames.outputs import Instants, Labels, Output, Taken, Values
-from windrow.frames.reading import read
+from windrow.frames.reading import from_outline, outlined, read
 from windrow.frames.times import Times, TimeType
 
 __all__ = [
@@ -25,5 +25,7 @@ __all__ = [
     "Values",
     "build",
     "extend",
+    "from_outline",
+    "outlined",
     "read",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -116,6 +116,13 @@ class Frame(ABC):
         except Exception as error:
             error.add_note(f"in the result column {name!r}")
             raise
+
+    #: which library's data it holds
+    library: ClassVar[str]
+
+    @abstractmethod
+    def _outline(self) -> Any:
+        """Names and types, as plain values."""
 
     @abstractmethod
     def native(self) -> Any:

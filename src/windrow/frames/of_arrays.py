@@ -31,6 +31,11 @@ class ArrayFrame(Frame):
             raise WindrowError(f"columns of one length are needed, not {lengths}")
         super().__init__(list(data), next(iter(lengths.values()), 0))
 
+    library = "arrays"
+
+    def _outline(self) -> Any:
+        return [(name, self.column(name).dtype.str) for name in self.names]
+
     def native(self) -> Any:
         return self.data
 

@@ -25,6 +25,11 @@ class ArrowFrame(LibraryFrame):
             data = data.read_all()
         super().__init__(data, data.column_names, data.num_rows)
 
+    library = "arrow"
+
+    def _outline(self) -> Any:
+        return self.kind, self.data.schema.serialize().to_pybytes()
+
     def native(self) -> Any:
         return self.given if self.kind == "RecordBatch" and self.given is not self.data else self._as_given(self.data)
 

@@ -22,6 +22,11 @@ class PandasFrame(LibraryFrame):
             raise WindrowError("column names of several levels are not read; flatten them first")
         super().__init__(data, list(data.columns), len(data))
 
+    library = "pandas"
+
+    def _outline(self) -> Any:
+        return [(name, str(dtype)) for name, dtype in self.data.dtypes.items()]
+
     def native(self) -> Any:
         return self.data
 

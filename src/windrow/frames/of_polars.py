@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -20,6 +21,13 @@ class PolarsFrame(LibraryFrame):
             data, lazy = data.collect(), True
         self.lazy = lazy
         super().__init__(data, data.columns, data.height)
+
+    library = "polars"
+
+    def _outline(self) -> Any:
+        data = io.BytesIO()
+        self.data.clear().write_ipc(data)
+        return self.lazy, data.getvalue()
 
     def native(self) -> Any:
         return self._as_given(self.data)

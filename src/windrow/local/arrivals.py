@@ -117,7 +117,7 @@ class Arrivals:
             self.codes.setdefault((), 0)
             return np.zeros(n, np.int64)
         values = [intake.frame.objects(name, intake.keys) for name in self.query.by]
-        keys = [tuple(_one_nan(part) for part in key) for key in zip(*values, strict=True)]
+        keys = [tuple(one_nan(part) for part in key) for key in zip(*values, strict=True)]
         return np.array([self.codes.setdefault(key, len(self.codes)) for key in keys], np.int64)[intake.codes]
 
     def _kept(self, frame: Frame) -> list[str]:
@@ -133,7 +133,7 @@ class Arrivals:
 _NAN = float("nan")
 
 
-def _one_nan(part: object) -> object:
+def one_nan(part: object) -> object:
     return _NAN if part != part else part
 
 

@@ -34,7 +34,7 @@ class Machine:
 
     @property
     def takes_late_rows(self) -> bool:
-        """Whether a row can go straight into its slice: windows by time alone, and its place in there does not matter."""
+        """Whether a row can go straight into its slice: windows by time alone, and no order within a slice."""
         by_time = all(isinstance(w, (Periodic, Session)) and w.measure == TIME for w in self.query.windows.values())
         return by_time and all(aggregate.commutative for aggregate in self.query.aggregates.values())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from windrow.engine.inputs import Column, object_array
 from windrow.engine.snapshot import opened, sealed
 from windrow.errors import SnapshotError
-from windrow.frames import Times, TimeType
+from windrow.frames import from_outline, outlined
+from windrow.local.arrivals import one_nan
 from windrow.local.held import Held
 from windrow.query import Report
 from windrow.sharing.groups import Group
@@ -32,9 +34,10 @@ def saved(live: Live) -> bytes:
         "identity": _pairs(live.query.identity()),
         "report": [live.report.rows_in, live.report.rows_out, live.report.late, live.report.rejected],
         "closed": live.closed,
+        "frame": outlined(live.template),
         "newest": arrivals.newest,
         "watermark": arrivals.watermark,
-        "times": None if arrivals.times is None else _times(arrivals.times),
+        "unit": None if arrivals.times is None else arrivals.times.unit,
         "keys": [list(key) for key in arrivals.codes],
         "kinds": [(name, kind, dtype.str) for name, (kind, dtype) in arrivals.kinds.items()],
         "held": None if arrivals.held is None else _held(arrivals.held),
@@ -60,9 +63,12 @@ def restore(live: Live, data: bytes) -> None:
     _check_identity(live.query.identity(), dict(state["identity"]))
     arrivals, machine = live.arrivals, live.machine
     live.report, live.closed = Report(*state["report"]), state["closed"]
+    live.template = from_outline(state["frame"])
     arrivals.newest, arrivals.watermark = state["newest"], state["watermark"]
-    arrivals.times = None if state["times"] is None else _times_from(state["times"])
-    arrivals.codes = {tuple(_nan(part) for part in key): i for i, key in enumerate(state["keys"])}
+    if state["unit"] is not None:
+        assert live.query.time is not None
+        arrivals.times = replace(live.template.time(live.query.time), unit=state["unit"])
+    arrivals.codes = {tuple(one_nan(part) for part in key): i for i, key in enumerate(state["keys"])}
     arrivals.kinds = {name: (kind, np.dtype(dtype)) for name, kind, dtype in state["kinds"]}
     arrivals.held = None if state["held"] is None else _held_from(state["held"])
     machine.labels.values = {name: list(values) for name, values in state["labels"]}
@@ -89,26 +95,8 @@ def _spelled(value: Any) -> str:
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-_NAN = float("nan")
-
-
-def _nan(part: Any) -> Any:
-    return _NAN if part != part else part  # one object, so that it is found again
-
-
 def _pairs(mapping: Mapping) -> list:
     return [(name, value) for name, value in mapping.items()]
-
-
-def _times(times: Times) -> tuple:
-    native = times.native
-    return times.unit, native.kind, native.unit, None if native.zone is None else str(native.zone)
-
-
-def _times_from(parts: tuple) -> Times:
-    unit, kind, own, zone = parts
-    dtype = np.dtype(np.int64) if kind == "integer" else None
-    return Times(np.empty(0, np.int64), None, unit, TimeType(kind, own, zone, dtype))
 
 
 def _column(column: Column) -> tuple:

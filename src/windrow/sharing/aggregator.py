@@ -131,9 +131,8 @@ class Aggregator:
         results: list[Result] = []
         done = 0
         while done < len(rows):
-            quiet = 0 if self._sample is not None or self.kept or self.cuts.always else self.discretizer.quiet()
-            quiet = min(quiet, len(rows) - done)
-            if quiet and not self.closed:
+            quiet = min(self._quiet(), len(rows) - done)
+            if quiet > 0:
                 self._fill(rows, done, done + quiet)
                 done += quiet
             else:
@@ -173,7 +172,8 @@ class Aggregator:
 
     def _run(self, marked: Marked, values: Any = NO_ROW) -> list[Result]:
         """Lines 1-13 for one row, or for none: then windows only end."""
-        if not marked.begins and not marked.ends and not marked.emits and not self.cuts.always:  # most rows
+        cut = self.cuts(marked, self.discretizer)
+        if not cut and not marked.ends and not marked.emits:  # most rows
             try:
                 self._add(values)
             except BaseException:
@@ -187,17 +187,13 @@ class Aggregator:
         with self._taken_back(undo, before, produced), self.store.all_or_nothing():
             results = [Result(w, start, end, self._kept_answer(w)) for w, start, end in marked.emits]
             tally = self.of.combines
-            if self.cuts(marked, self.discretizer):  # line 2
+            if cut:  # line 2
                 self._cut(i)  # lines 3-4
             appended, held = self.of.combines, len(self.store) + 1
             for begin in marked.begins:  # line 5
                 undo.put(self.begins, begin.id, i)  # line 6
                 undo.put(self.edges, i, self.edges.get(i, 0) + 1)
-            results += [
-                Result(end.window, end.start, end.end, self._answer(self.begins[end.id]))  # lines 8 and 11
-                for end in marked.ends  # line 7
-                if end.told
-            ]
+            results += [self._result(end) for end in marked.ends if end.told]  # lines 7, 8 and 11
             merged = self.of.combines
             self._collect(marked.ends, undo)  # lines 9-10
             collected = self.of.combines
@@ -219,14 +215,19 @@ class Aggregator:
             self.partial, self.filled = self.form.identity, False
         self.edge = i
 
-    def _answer(self, start: int) -> Any:
-        """Line 11: lower(store.merge(start) ⊕ partial)."""
-        total = self.partial
-        if start < self.edge:
-            total = self.store.merge(start)
-            if self.filled:
-                total = self.form.combine(total, self.partial)
-        return self.of.monoid_lower(total)
+    def _result(self, end: End) -> Result:
+        """Lines 8 and 11: lower(store.merge(start) ⊕ partial)."""
+        start = self.begins[end.id]
+        try:
+            total = self.partial
+            if start < self.edge:
+                total = self.store.merge(start)
+                if self.filled:
+                    total = self.form.combine(total, self.partial)
+            return Result(end.window, end.start, end.end, self.of.monoid_lower(total))
+        except Exception as error:
+            error.add_note(f"in window {end.window} from {end.start} to {end.end}")
+            raise
 
     def _collect(self, ends: tuple[End, ...], undo: Undo) -> None:
         """Lines 9-10: windows that have ended, and the slices that nobody needs any more."""
@@ -261,19 +262,20 @@ class Aggregator:
         self.partial, self.filled = lifted, True
 
     def _fill(self, rows: Sequence[Any], first: int, stop: int) -> None:
-        """Line 12 for rows without marks. One that raises has never been there; those before it have."""
-        total, filled, combine, lift = self.partial, self.filled, self.form.combine, self.of.monoid_lift
-        done = first
+        """Line 12 for rows without marks: in an open slice, that is, or in no window.
+
+        A row that raises has never been there; those before it have.
+        """
+        total, combine, lift = self.partial, self.form.combine, self.of.monoid_lift
+        done = first if self.begins else stop
         try:
-            for done in range(first, stop):
-                if self.begins:
-                    lifted = lift(*self._values(rows[done]))
-                    total, filled = combine(total, lifted) if filled else lifted, True
-            done = stop
+            while done < stop:
+                total = combine(total, lift(*self._values(rows[done], done - first)))
+                done += 1
         finally:
             if self.begins:
-                self.counts.fill += done - first - (filled and not self.filled)
-            self.partial, self.filled = total, filled
+                self.counts.fill += done - first
+            self.partial = total
             self.discretizer.pass_by(done - first)
             self.counts.rows += done - first
 
@@ -335,14 +337,16 @@ class Aggregator:
 
     # Within.
 
-    def _values(self, row: Any) -> tuple:
+    def _values(self, row: Any, ahead: int = 0) -> tuple:
         columns = self.of.columns
         if not columns:
             return row if isinstance(row, tuple) else (row,) if self.takes != 0 else ()
         try:
             return tuple(row[name] for name in columns)
         except (KeyError, TypeError, IndexError):
-            raise WindrowError(f"row {self.discretizer.rows} has not the columns {', '.join(columns)}") from None
+            raise WindrowError(
+                f"row {self.discretizer.rows + ahead} has not the columns {', '.join(columns)}"
+            ) from None
 
     def _try_laws(self, values: tuple) -> None:
         """A user's aggregate is tried on its first rows; `LawError` where it breaks a law."""
@@ -352,6 +356,12 @@ class Aggregator:
                 check_laws(self.of, self._sample, synthetic=True)
             if len(self._sample) == 8:
                 self._sample = None
+
+    def _quiet(self) -> int:
+        """How many of the next rows are known to do nothing but fill the open slice."""
+        if self._sample is not None or self.kept or self.closed:
+            return 0
+        return min(self.discretizer.quiet(), self.cuts.quiet(self.discretizer))
 
     def _check_open(self) -> None:
         if self.closed:

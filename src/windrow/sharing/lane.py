@@ -142,7 +142,8 @@ class Lane:
         if isinstance(window, Landmark):
             first, last = items.first[window.measure], items.last[window.measure]
             marks = begins > 0
-            ranges = Ranges(*edges.landmarks(marks, first, last, seg, window.every, after, until, self.partial))
+            fresh = seg[:-1] + np.bincount(items.key[items.kept], minlength=len(seg) - 1)
+            ranges = Ranges(*edges.landmarks(marks, first, last, seg, window.every, after, until, self.partial, fresh))
             left[name] = begins
             return ranges, marks_since(marks, seg, newest=True)
         assert isinstance(window, (Punctuated, UserDefined))

@@ -3,7 +3,7 @@
 | store | append | merge | fuse | slots for n partials |
 |---|---|---|---|---|
 | `Lazy` | 0 | n - 1 | 1 | n |
-| `Eager` | log2 n | log2 n | 2.5 on average | 2n |
+| `Eager` | log2 n - 1 | log2 n | 2.5 on average for neighbours, at most 2 log2 n | 2n |
 | `Fit` | 0 | amortised O(1) for one window, few for many | 0 | 2n, and n pointers |
 """
 
@@ -59,8 +59,9 @@ class Eager(Partials):
     """A FlatFAT whose leaves are the partials: append and merge cost the height of the tree (§5.4).
 
     As in paper 1 §5.1 a slot that is not in use holds ⊥, here the identity, and every node is the aggregate of its two
-    children (Alg. 2); nodes above both ends of an inverted ring are never read. Holes are ⊥, too. To fuse two slices
-    changes no aggregate above both, so it costs what lies below their lowest common ancestor: 2.5 combines on average.
+    children (Alg. 2), but for the root, which no walk from a leaf reads; nodes above both ends of an inverted ring are
+    not read, either. Holes are ⊥, too. To fuse two slices changes no aggregate above both, so it costs what lies below
+    their lowest common ancestor.
     """
 
     name = "eager"
@@ -75,18 +76,23 @@ class Eager(Partials):
     def _put(self, at: int, partial: Any) -> None:
         v = self.capacity + (at & self.s.mask)
         self.form.put(self.s.vals, v, partial)
-        self._update(v >> 1, 0)
+        self._update(v >> 1, 1)
 
     def _merge(self, first: int, end: int) -> Any:
         tree, n, mask = self.s.vals, self.capacity, self.s.mask
         i, j = first & mask, (end - 1) & mask
         if i == j:
             return tree[n + i]
-        if i > j:
-            return self.form.combine(self.walks.suffix(tree, n, i, n - 1), self.walks.prefix(tree, n, j, 0))
-        if end == self.E and self.F & mask <= j:  # after it there is nothing but ⊥
-            return self.walks.suffix(tree, n, i, j)
-        return self.walks.between(tree, n, i, j)
+        if i > j:  # the ring is wrapped between them
+            height = j.bit_length()  # of the lowest node above 0 to j
+            newer = tree[n >> height] if self._alone(end, j, height) else self.walks.prefix(tree, n, j, 0)
+            return self.form.combine(self.walks.suffix(tree, n, i, n - 1), newer)
+        height = (i ^ j).bit_length() - 1  # of the largest node that a walk from i would read, the one above j
+        return self.walks.suffix(tree, n, i, j) if self._alone(end, j, height) else self.walks.between(tree, n, i, j)
+
+    def _alone(self, end: int, j: int, height: int) -> bool:
+        """Whether after the newest leaf j there is nothing but ⊥ below its ancestor of this height."""
+        return end == self.E and not j < self.F & self.s.mask <= j | (1 << height) - 1
 
     def _remove(self, F: int) -> None:
         n, mask = self.capacity, self.s.mask
@@ -95,14 +101,14 @@ class Eager(Partials):
             self._clear(first, last)
 
     def _clear(self, a: int, z: int) -> None:
-        """⊥ in the leaves a to z. Nodes with nothing else below them are ⊥; of the others, two a level are updated."""
+        """⊥ in the leaves a to z and above them; on each level the first and the last have other leaves, too."""
         tree, put, bottom, size = self.s.vals, self.form.put, self.form.identity, self.capacity
         left, right = (size + a) >> 1, (size + z) >> 1
         while size:
             for v in range(size + a, size + z + 1):
                 put(tree, v, bottom)
-            size, a, z = size >> 1, (a + 1) >> 1, (z - 1) >> 1
-        while right:
+            size, a, z = size >> 1, a >> 1, z >> 1
+        while right > 1:
             for v in {left, right}:
                 left_child, right_child = tree[2 * v], tree[2 * v + 1]
                 empty = left_child is bottom and right_child is bottom
@@ -112,7 +118,7 @@ class Eager(Partials):
     def _fuse(self, older: int, newer: int) -> None:
         tree, n, mask, put = self.s.vals, self.capacity, self.s.mask, self.form.put
         v, w = n + (older & mask), n + (newer & mask)
-        above = v >> (v ^ w).bit_length() if v < w else 0  # their lowest common ancestor, if it is in order
+        above = v >> (v ^ w).bit_length() if v < w else 1  # their lowest common ancestor, if it is in order
         siblings = above == v >> 1
         put(tree, v, tree[above] if siblings else self.form.combine(tree[v], tree[w]))
         put(tree, w, self.form.identity)
@@ -150,7 +156,7 @@ class Eager(Partials):
         used = {first & mask for first in self.begun}
         for place in range(n):
             assert place in used or tree[n + place] is self.form.identity, f"slot {place} is not ⊥"
-        for v in range(1, n):
+        for v in range(2, n):
             self._expect(tree[v], self.of.monoid_combine(tree[2 * v], tree[2 * v + 1]), f"node {v}")
 
 

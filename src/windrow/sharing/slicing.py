@@ -39,6 +39,10 @@ class Edges:
             found.update(range(start + (offset - start) % step, stop, step))
         return sorted(found)
 
+    def after(self, at: int) -> int:
+        """The first edge after `at`."""
+        return min(at + 1 + (offset - at - 1) % step for step, offset in self.progressions)
+
     def number(self, at: int) -> int:
         """How many edges of each progression there are up to `at`, added: it changes where an edge is passed."""
         return sum((at - offset) // step for step, offset in self.progressions)

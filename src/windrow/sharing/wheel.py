@@ -19,10 +19,13 @@ from typing import Any
 
 from windrow.errors import Unsupported, WindrowError
 from windrow.sharing.slicing import TECHNIQUES, Edges, shared
+from windrow.windows.base import ROWS
 from windrow.windows.kinds import Periodic
 
 #: edges of a wheel that can be listed
 MOST_EDGES = 1_000_000
+#: and that a person reads
+MOST_TOLD = 12
 
 
 @dataclass(frozen=True)
@@ -168,3 +171,37 @@ def _rate(edges: Edges) -> float:
         )
     ]
     return sum(1 / step for step, _ in alone)
+
+
+def described(windows: Mapping[str, Periodic], slicing: str = "cutty", store: str = "eager") -> list[str]:
+    """The plan in sentences, for `explain()`.
+
+    >>> from windrow import win
+    >>> windows = {"q1": win.sliding(6, every=2), "q2": win.sliding(8, every=4)}
+    >>> for line in described(windows, "pairs", "fit"): print(line)
+    composite slide 4 rows (least common multiple of 2, 4): 2 partials, of which the longest window takes 4
+    after 2 rows: q1; after 4 rows: q1, q2
+    expected: 0.5 partials and 1.75 combines a row beyond the one that fills the open slice
+    """
+    measure = cut_by(windows)
+    unit = "row" if measure == ROWS else f"unit of {measure}"
+    slides = ", ".join(str(every) for every in sorted({w.every for w in windows.values()}))
+    try:
+        wheel: Wheel | None = Wheel(windows, slicing)
+    except Unsupported:
+        wheel = None
+    if wheel is None:
+        rates = Rates(windows, slicing)
+        lines = [f"no composite slide: {slides} have no small common multiple"]
+    else:
+        rates = Rates(windows, slicing, wheel.partials / wheel.slide, wheel.size)
+        lines = [
+            f"composite slide {measure.spelled(wheel.slide)} (least common multiple of {slides}): "
+            f"{wheel.partials:,} partials, of which the longest window takes {wheel.size:,}"
+        ]
+        answered = [edge for edge in wheel.edges if edge.answered]
+        if len(answered) <= MOST_TOLD:
+            told = (f"after {measure.spelled(edge.at)}: {', '.join(edge.answered)}" for edge in answered)
+            lines.append("; ".join(told))
+    expected = f"{rates.partials:.3g} partials and {rates.combines(store):.3g} combines a {unit}"
+    return [*lines, f"expected: {expected} beyond the one that fills the open slice"]

@@ -13,15 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.swag.base import Card, Monoid
-from windrow.swag.mta_levels import LINKS, MonoidTree, TreeKernel, levels
+from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, levels, rings
 
 #: R0 ⊕ R1 is the window: the leftmost tree and the rest of the forest. aggs[0..S) is the Stack; h levels, n updates
 Registers = namedtuple("Registers", "R0 R1 S h n")
 
+RINGS = rings(0)
 
-def kernel(m: Monoid) -> TreeKernel:
+
+def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
     combine, identity, get, put, put_link = m.combine, m.identity, m.get, m.put, m.put_link
-    tools = levels(m, 0)
+    tools = levels(m, layout(m))
     slot, pair, begin, behead = tools.slot, tools.pair, tools.begin, tools.behead
 
     @m.jit
@@ -140,25 +142,27 @@ class AMTA(MonoidTree):
 
     def _evict_many(self, s: Any, r: Any, count: int) -> Any:
         """Single evictions where they are fewer than the levels, else in bulk."""
-        if count > r.n.bit_length() - 1:
-            return self.k.cut(s, r, count)
+        if count > self._singles(r.n):
+            return self._cut(s, r, count)
         for _ in range(count):
-            r = self.k.evict(s, r)
+            r = self.hk.evict(s, r)
         return r
 
-    def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> Any:
+    def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool], sub: Any = None) -> Any:
         """§4.2.4: row by row at first; after log2 n of them in bulk."""
-        sub = self.m.identity
-        for _ in range(max(r.n.bit_length() - 1, 1)):
-            old = self.m.combine(sub, self._held(0, s.links[0]))
+        for _ in range(self._singles(r.n)):
+            old = self.hand.combine(sub, self._held(0, int(s.links[0]), self.hand))
             if not goes(old):
                 return r
-            sub, r = old, self.k.evict(s, r)
+            sub, r = old, self.hk.evict(s, r)
             if not r.n:
                 return r
-        self.k.levels.refresh(s, r.h)  # the values that single evictions left stale
+        return self._enforce_bulk(s, r, goes, sub)
+
+    def _enforce_bulk(self, s: Any, r: Any, goes: Callable[[Any], bool], sub: Any) -> Any:
+        self.hk.levels.refresh(s, r.h)  # the values that single evictions left stale
         k = self._search(s, r.h, goes, sub)
-        return self.k.cut(s, r, k) if k else r
+        return self._cut(s, r, k) if k else r
 
     def check_invariants(self) -> None:
         """Invariants 1, 2 and 3, and what R0, R1 and each element of the Stack are defined to be."""

@@ -11,18 +11,19 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.swag.base import Card, Monoid
-from windrow.swag.mta_levels import LINKS, MonoidTree, TreeKernel, levels
+from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, levels, rings
 
-#: h levels over n updates. The top level is one pair: <*, *> at positions 0 and 1, or <*, ∅> while n = 1
+#: h levels over n updates. The top level is one pair: <*, *>, or <*, ∅> while n = 1
 Registers = namedtuple("Registers", "h n")
 
 SPARE = 1  # every pair has a parent, <∅, *> and <*, ∅> too: level l holds up to (capacity >> l) + 1
+RINGS = rings(SPARE)
 
 
-def kernel(m: Monoid) -> TreeKernel:
-    identity, get, put, put_link = m.identity, m.get, m.put, m.put_link
-    tools = levels(m, SPARE)
-    slot, pair, begin, behead, refresh = tools
+def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
+    identity, put, put_link = m.identity, m.put, m.put_link
+    tools = levels(m, layout(m))
+    slot, pair, begin, realign, behead, refresh = tools
 
     @m.jit
     def clear(s):
@@ -49,8 +50,9 @@ def kernel(m: Monoid) -> TreeKernel:
                     agg = pair(s, l, s.links[2 * l + 1] - 1)
             if added:  # line 17: two pairs at the top, so a new root above them
                 begin(s, h, pair(s, h - 1, s.links[2 * h - 2]))
-                put(s.vals, slot(s, h, 1), agg)
-                put_link(s.links, 2 * h + 1, 2)
+                T = s.links[2 * h + 1]
+                put(s.vals, slot(s, h, T), agg)
+                put_link(s.links, 2 * h + 1, T + 1)
                 h += 1
         return Registers(h, n + 1)
 
@@ -62,13 +64,7 @@ def kernel(m: Monoid) -> TreeKernel:
         while h > 1 and s.links[2 * h - 3] - s.links[2 * h - 4] <= 2:
             h -= 1
         if h > 0:
-            top = h - 1
-            H, T = s.links[2 * top], s.links[2 * top + 1]
-            e0, e1 = get(s.vals, slot(s, top, H)), get(s.vals, slot(s, top, H + 1))
-            put(s.vals, slot(s, top, 0), e0)
-            put(s.vals, slot(s, top, 1), e1)
-            put_link(s.links, 2 * top, 0)
-            put_link(s.links, 2 * top + 1, T - H)
+            realign(s, h - 1)
         refresh(s, h)
         return Registers(h, r.n - k)
 
@@ -80,7 +76,7 @@ def kernel(m: Monoid) -> TreeKernel:
     def query(s, r):
         v = identity
         if r.h > 0:
-            v = pair(s, r.h - 1, 0)
+            v = pair(s, r.h - 1, s.links[2 * r.h - 2])
         return v
 
     @m.jit
@@ -111,15 +107,16 @@ class LogMTA(MonoidTree):
 
     def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> Any:
         """Alg. 2."""
-        k = self._search(s, r.h, goes, self.form.identity)
-        return self.k.cut(s, r, k) if k else r
+        k = self._search(s, r.h, goes, None)
+        return self._cut(s, r, k) if k else r
 
     def check_invariants(self) -> None:
         """Invariants 1 and 2; every element is the fold of its leaves; the height is that of the window."""
         self._check_levels(orphans=0, stale=0)
         h, n = self.r
         if h:
-            assert self._level(h - 1) == (0, min(n, 2)), self._level(h - 1)
+            H, T = self._level(h - 1)
+            assert not H & 1 and min(n, 2) == T - H, (H, T)
         for l in range(h - 1):
             H, T = self._level(l)
             assert T - H > 2, f"level {l} could be the top"

@@ -16,14 +16,46 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from windrow.aggregates.base import Aggregate
+from windrow.engine import batch, snapshot
 from windrow.engine.columns import move
+from windrow.engine.forms import Form
+from windrow.errors import SnapshotError
 from windrow.swag.base import Monoid, Swag
+from windrow.swag.mta_hand import by_hand
 
 #: links[2l] is the head of level l (its first position in use), links[2l+1] its tail (the first one past the end)
 LINKS = 2 * 64
 
 #: what the levels do for both algorithms, closed over one aggregate
-Levels = namedtuple("Levels", "slot pair begin behead refresh")
+Levels = namedtuple("Levels", "slot pair begin realign behead refresh")
+
+
+class Layout(NamedTuple):
+    """Where a level's positions lie. In memory they are rings (below); over a store, see `mta_layers`."""
+
+    slot: Callable  # (s, l, p) -> index: where position p of level l lies
+    fresh: Callable  # (s, l) -> position: where a level that is made anew begins
+    even: Callable  # (s, l) -> position: where a level's only pair is put, so that e_0 is on the left
+
+
+def rings(spare: int) -> Callable[[Monoid], Layout]:
+    """Rings of (capacity << spare) >> l slots in one array. A level begins at position 0."""
+
+    def layout(m: Monoid) -> Layout:
+        @m.jit
+        def slot(s, l, p):
+            """Level l fills the slots [room, 2 room)."""
+            room = ((s.mask + 1) << spare) >> l
+            return room | (p & (room - 1))
+
+        @m.jit
+        def fresh(s, l):
+            return 0
+
+        return Layout(slot, fresh, fresh)
+
+    return layout
 
 
 class TreeKernel(NamedTuple):
@@ -38,15 +70,10 @@ class TreeKernel(NamedTuple):
     levels: Levels
 
 
-def levels(m: Monoid, spare: int) -> Levels:
-    """The level queues over rings of (capacity << spare) >> l slots."""
+def levels(m: Monoid, layout: Layout) -> Levels:
+    """The level queues over a layout."""
     combine, get, put, put_link = m.combine, m.get, m.put, m.put_link
-
-    @m.jit
-    def slot(s, l, p):
-        """Where position p of level l lies: level l fills the slots [room, 2 room)."""
-        room = ((s.mask + 1) << spare) >> l
-        return room | (p & (room - 1))
+    slot, fresh, even = layout
 
     @m.jit
     def pair(s, l, p):
@@ -61,9 +88,24 @@ def levels(m: Monoid, spare: int) -> Levels:
     @m.jit
     def begin(s, l, v):
         """A new level with v in its only pair: <v, ∅>."""
-        put(s.vals, slot(s, l, 0), v)
-        put_link(s.links, 2 * l, 0)
-        put_link(s.links, 2 * l + 1, 1)
+        p = fresh(s, l)
+        put(s.vals, slot(s, l, p), v)
+        put_link(s.links, 2 * l, p)
+        put_link(s.links, 2 * l + 1, p + 1)
+
+    @m.jit
+    def realign(s, l):
+        """A level of one or two elements becomes a pair of its own: <*, *> or <*, ∅>."""
+        H, T = s.links[2 * l], s.links[2 * l + 1]
+        p = even(s, l)
+        e0 = get(s.vals, slot(s, l, H))
+        e1 = e0
+        if T - H > 1:
+            e1 = get(s.vals, slot(s, l, H + 1))
+        put(s.vals, slot(s, l, p), e0)
+        put(s.vals, slot(s, l, p + 1), e1)
+        put_link(s.links, 2 * l, p)
+        put_link(s.links, 2 * l + 1, p + T - H)
 
     @m.jit
     def behead(s, h, k):
@@ -85,20 +127,92 @@ def levels(m: Monoid, spare: int) -> Levels:
             v = pair(s, l - 1, s.links[2 * l - 2])
             put(s.vals, slot(s, l, s.links[2 * l]), v)
 
-    return Levels(slot, pair, begin, behead, refresh)
+    return Levels(slot, pair, begin, realign, behead, refresh)
 
 
 class MonoidTree(Swag):
-    """What LogMTA and AMTA share beyond the kernel: growth, the search by policy, the shape of the levels."""
+    """What LogMTA and AMTA share beyond the kernel: growth, bulk evictions, the shape of the levels.
+
+    Args:
+        aggregate: of `windrow.agg`, or one's own `windrow.Aggregate`.
+        capacity: rows to make room for at once; the window grows beyond it by doubling.
+        store: one of `windrow.stores`: all but O(log n) pages of the window live there (`windrow.swag.mta_store`).
+        buffer: with a store, how many partials wait before they are written in the background.
+        cache: with a store, how many partials of each level's head are kept here; refilled below half of it.
+        name: with a store, which of its windows this is.
+    """
 
     spare = 0  # the rings' share of slots beyond capacity >> l
     k: Any  # a TreeKernel
+
+    def __new__(cls, aggregate: Any = None, *, store: Any = None, **options: Any) -> Any:
+        if store is not None:
+            from windrow.swag.mta_store import stored  # built on this class, so it cannot be imported above
+
+            cls = stored(cls)
+        return object.__new__(cls)
+
+    def __init__(
+        self,
+        aggregate: Aggregate,
+        *,
+        capacity: int = 16,
+        store: Any = None,
+        buffer: int = 512,
+        cache: int = 512,
+        name: str = "window",
+    ) -> None:
+        super().__init__(aggregate, capacity=capacity)
+
+    @classmethod
+    def open(cls, aggregate: Aggregate, store: Any, *, name: str = "window", buffer: int = 512) -> Any:
+        """The window as its last checkpoint in the store left it; see `checkpoint`."""
+        from windrow.swag.mta_store import opened
+
+        return opened(cls, aggregate, store, name, buffer)
+
+    @classmethod
+    def resume(cls, aggregate: Aggregate, data: bytes, *, store: Any = None) -> Any:
+        """A window that goes on from a snapshot; with the store it refers to, where it was taken of a stored window."""
+        reference = snapshot.opened(data)[2:5]
+        if reference[0] != "stored":
+            return super().resume(aggregate, data)
+        if store is None:
+            raise SnapshotError(f"the snapshot refers to window {reference[1]!r} in a store: give store=")
+        window = cls.open(aggregate, store, name=reference[1])
+        if window.number != reference[2]:
+            raise SnapshotError(
+                f"the snapshot refers to checkpoint {reference[2]} of window {reference[1]!r}, "
+                f"and the store has checkpoint {window.number}"
+            )
+        return window
+
+    # By hand, whichever form the window has: `hand` and `hk` see plain partials, in lists or in columns of numbers.
+
+    def _use(self, form: Form) -> None:
+        super()._use(form)
+        self.hand = by_hand(form, self.of)
+        self.hk = type(self).kernel(self.hand) if form.compiled else self.k
+
+    def _restore(self, saved: tuple) -> None:
+        super()._restore(saved)
+        self.hand = by_hand(self.form, self.of)
+        self.hk = type(self).kernel(self.hand)
+
+    def evict(self) -> None:
+        """Drops the oldest row; IndexError where there is none."""
+        if not len(self):
+            raise IndexError("evict from an empty window")
+        self.r = self._step(self.hk.evict)
+
+    def query(self) -> Any:
+        """The aggregate of the window, oldest to newest."""
+        return self.of.monoid_lower(self._query())
 
     def evict_many(self, count: int) -> None:
         """Bulk eviction of the `count` oldest rows: O(log n) combines; IndexError where there are fewer."""
         if not 0 <= count <= len(self):
             raise IndexError(f"cannot evict {count} of {len(self)} rows")
-        self._become(None)
         if count:
             self.r = self._step(self._evict_many, index(count))
 
@@ -112,17 +226,54 @@ class MonoidTree(Swag):
         """
         before = len(self)
         if before:
-            self._become(None)
-            total = self.query()
+            total, lower = self.query(), self.of.monoid_lower
 
             def goes(old: Any) -> bool:
-                return bool(policy(total, self._answer(old)))
+                return bool(policy(total, lower(old)))
 
             self.r = self._step(self._enforce, goes)
         return before - len(self)
 
+    def slide_policy(self, values: Any, policy: Callable[[Any, Any], bool]) -> Any:
+        """One answer for each row: it is inserted, the policy enforced, the window queried. Compiled where it can be.
+
+        >>> from windrow import agg, swag
+        >>> w = swag.AMTA(agg.join(total=agg.sum(), rows=agg.count()))
+        >>> w.slide_policy([2, 2, 3, 3, 4], lambda total, old: total.rows - old.rows >= 3)[0].tolist()
+        [2, 4, 7, 8, 10]
+        """
+        from windrow.swag.mta_batch import policed
+
+        return policed(self, batch.read_columns(values), policy)
+
+    def _query(self) -> Any:
+        return self._step(self.hk.query) if len(self) else None
+
+    def _step(self, operation: Callable, *arguments: Any) -> Any:
+        if not self.form.compiled:
+            return super()._step(operation, *arguments)
+        journal, before = self.hand.journal, self.form
+        assert journal is not None
+        journal.undo.clear()
+        try:
+            done = operation(self.s, self._registers(self.r, before.thaw), *arguments)
+        except BaseException:
+            journal.rollback()
+            raise
+        return self._registers(done, before.freeze) if isinstance(done, self.registers) else done
+
+    def _registers(self, r: Any, convert: Any) -> Any:
+        return r._replace(**{name: convert(getattr(r, name)) for name in self.partial_registers})
+
+    def _singles(self, n: int) -> int:
+        """How many rows are evicted one by one before the rest goes in bulk (§4.2.4)."""
+        return max(n.bit_length() - 1, 1)
+
+    def _cut(self, s: Any, r: Any, count: int) -> Any:
+        return self.hk.cut(s, r, count)
+
     def _evict_many(self, s: Any, r: Any, count: int) -> Any:
-        return self.k.cut(s, r, count)
+        return self._cut(s, r, count)
 
     def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> Any:
         raise NotImplementedError
@@ -135,13 +286,13 @@ class MonoidTree(Swag):
         """
         above = 0  # how many elements of the level above go
         for l in range(h - 1, -1, -1):
-            H, T = s.links[2 * l], s.links[2 * l + 1]
+            H, T = int(s.links[2 * l]), int(s.links[2 * l + 1])
             start = 2 * ((H >> 1) + above) if l < h - 1 else H  # Theorem 1: the children of the first that stays
             p = min(max(start, H), T)
             stays = l < h - 1 and above < s.links[2 * l + 3] - s.links[2 * l + 2]
             end = start + 1 if stays else T
             while p < end:
-                old = self.m.combine(sub, self._held(l, p))
+                old = self.hand.combine(sub, self._held(l, p, self.hand))
                 if not goes(old):
                     break
                 sub = old
@@ -163,8 +314,8 @@ class MonoidTree(Swag):
             stack = np.arange(getattr(self.r, "S", 0))
             move(old.aggs, stack, self.s.aggs, stack)
 
-    def _held(self, l: int, p: int) -> Any:
-        return self.m.get(self.s.vals, self.k.levels.slot(self.s, l, p))
+    def _held(self, l: int, p: int, m: Monoid | None = None) -> Any:
+        return (m or self.m).get(self.s.vals, self.k.levels.slot(self.s, l, p))
 
     # For check_invariants.
 

@@ -1,0 +1,117 @@
+"""How large a window may grow in how much memory.
+
+Asked: the most memory a process has had resident (read from outside, /proc/PID/status) when its window of float64
+maxima reached each power of two, row arrays of 2^16 at a time: AMTA and DABA in memory, AMTA over RocksDB. Plain:
+AMTA over rows of Python objects, which is what the paper's Java has.
+
+Found by paper 4 (Fig. 8): store-backed reaches 2^25 rows in 512 MB, in-memory ones need 16-32 GB (Java).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from windrow import agg, stores, swag
+from windrow.bench import child, results
+from windrow.bench.base import Experiment, Measure, Row, Settings
+
+CHUNK = 2**16
+LIMITS = (256, 512, 1024, 4096)  # MB
+STRUCTURES = ("amta rocksdb", "amta memory", "daba memory", "amta plain")
+
+
+def grow(case: list) -> None:
+    """The child: says at each power of two how far it is; what it holds is for its parent to see."""
+    structure, largest = case
+    algorithm, place = structure.split()
+    with tempfile.TemporaryDirectory(prefix="windrow-footprint-") as folder:
+        options: dict[str, Any] = {}
+        if place == "rocksdb":
+            options = {"store": stores.rocksdb(Path(folder) / "db"), "cache": 2**14, "buffer": 2**14}
+        cls: Any = swag.ALGORITHMS[algorithm]
+        w = cls(agg.max(), **options)
+        rng, start = np.random.default_rng(1), time.perf_counter()
+        while len(w) < largest:
+            rows = rng.random(min(CHUNK, max(len(w), 256)))
+            if place == "plain":
+                w.insert_many(rows.tolist())
+            elif place == "rocksdb":
+                w.insert_many(rows)
+            else:
+                w.slide(rows, 2 * largest)
+            if len(w) & (len(w) - 1) == 0:
+                print(
+                    json.dumps({"pid": os.getpid(), "window": len(w), "seconds": time.perf_counter() - start}),
+                    flush=True,
+                )
+                time.sleep(0.05)  # for the parent to look
+        if options:
+            w.close()
+            options["store"].close()
+
+
+def resident(pid: int) -> int:
+    """The most that a process has had resident, in bytes."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def run(settings: Settings) -> list[Row]:
+    largest = settings.pick(2**9, 2**18, 2**22, 2**25)
+    plain = settings.pick(2**9, 2**14, 2**18, 2**20)
+    structures = STRUCTURES[:1] if settings.level == "smoke" else STRUCTURES
+    rows: list[Row] = []
+    for structure in settings.track(structures, "footprint"):
+        case = [structure, plain if "plain" in structure else largest]
+        for said in child.lines(child.calling("windrow.bench.footprint", "grow"), case):
+            try:
+                held = resident(said["pid"])
+            except OSError:
+                continue
+            row = {"structure": structure, "window": said["window"], "repetition": 0, "resident_mb": held / 2**20}
+            rows.append({**row, "mrows_a_second": said["window"] / said["seconds"] / 1e6})
+    return rows
+
+
+def notes(rows: Sequence[Row]) -> list[str]:
+    """The largest window seen within each limit."""
+    said = []
+    for structure in dict.fromkeys(row["structure"] for row in rows):
+        own = [row for row in rows if row["structure"] == structure]
+        within = {limit: max((r["window"] for r in own if r["resident_mb"] <= limit), default=0) for limit in LIMITS}
+        said.append(f"{structure}: " + ", ".join(f"{window:,} rows in {limit} MB" for limit, window in within.items()))
+        last = own[-1]
+        said.append(
+            f"{structure}: {last['window']:,} rows, {last['resident_mb']:.0f} MB at most, "
+            f"{last['mrows_a_second']:.2f} M rows/s"
+        )
+    return said
+
+
+def draw(rows: Sequence[Row], figure: Any) -> None:
+    axes = figure.subplots()
+    results.lines_over(axes, rows, "window", "resident_mb", "structure", "window (rows)", "MB resident at most")
+    axes.axhline(512, color="grey", linewidth=0.8)
+
+
+EXPERIMENT = Experiment(
+    name="footprint",
+    title="memory resident for a window",
+    paper="4 Fig. 8",
+    expected="store-backed reaches 2^25 in 512 MB, in-memory ones need 16-32 GB (Java)",
+    run=run,
+    draw=draw,
+    notes=notes,
+    measure=Measure(("window", "structure"), "resident_mb", "MB", baseline="amta rocksdb"),
+    peers=("rocksdict",),
+)

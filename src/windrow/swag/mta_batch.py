@@ -1,0 +1,276 @@
+"""Whole arrays through a tree aggregator: by rows over a store, and by policy with or without one.
+
+A compiled loop goes on as long as the layers allow (`room`, `spare_evictions`), then Python visits the store; a bulk
+eviction is Python's, too, since it may need pages from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from windrow.aggregates.laws import check_laws
+from windrow.engine import batch
+from windrow.engine.compiler import CompilationFailed, cached
+from windrow.engine.forms import Form
+from windrow.engine.inputs import Column
+from windrow.errors import WindrowError
+
+Columns = tuple[Column, ...]
+CHUNK = 1 << 16
+
+
+def rows(kernel: Any, form: Form) -> Callable:
+    """`run(s, r, columns, masks, a, z, window, out, valid)`: rows a to z, each with the answer of its window."""
+    insert, evict, query, size = kernel.insert, kernel.evict, kernel.query, kernel.size
+    lift_at, store, mark = form.lift_at, form.store, form.mark
+
+    @form.whole
+    def run(s, r, columns, masks, a, z, window, out, valid):
+        for i in range(a, z):
+            while size(r) >= window:
+                r = evict(s, r)
+            r = insert(s, r, lift_at(columns, masks, i))
+            p = query(s, r)
+            store(out, i, p)
+            mark(valid, i, p)
+        return r
+
+    return run
+
+
+def inserts(kernel: Any, form: Form) -> Callable:
+    """`run(s, r, columns, masks, a, z)`: inserts the rows a to z."""
+    insert, lift_at = kernel.insert, form.lift_at
+
+    @form.whole
+    def run(s, r, columns, masks, a, z):
+        for i in range(a, z):
+            r = insert(s, r, lift_at(columns, masks, i))
+        return r
+
+    return run
+
+
+def rows_by_policy(kernel: Any, form: Form, ask: Callable) -> Callable:
+    """`run(s, r, columns, masks, a, z, evictions, out, valid, total, old)`: insert, enforce, query, for rows a to z.
+
+    §4.2.4's single evictions are made here. It stops where they do not suffice (or `evictions` are used up): the row,
+    what went of it already, and True.
+    """
+    insert, evict, query, size, slot = kernel.insert, kernel.evict, kernel.query, kernel.size, kernel.levels.slot
+    lift_at, store, mark = form.lift_at, form.store, form.mark
+    combine, identity, get = form.combine, form.identity, form.get
+
+    @form.whole
+    def run(s, r, columns, masks, a, z, evictions, out, valid, total, old):
+        for i in range(a, z):
+            r = insert(s, r, lift_at(columns, masks, i))
+            store(total, 0, query(s, r))
+            singles, n = 0, size(r)
+            while n > 1:
+                singles, n = singles + 1, n >> 1
+            singles = max(singles, 1)
+            sub = identity
+            goes = True
+            while goes and size(r) > 0 and singles > 0 and evictions > 0:
+                older = combine(sub, get(s.vals, slot(s, 0, s.links[0])))
+                store(old, 0, older)
+                goes = ask(total, old)
+                if goes:
+                    r = evict(s, r)
+                    sub = older
+                    singles -= 1
+                    evictions -= 1
+            if goes and size(r) > 0:
+                return r, i, sub, evictions, True
+            if size(r) > 0:
+                p = query(s, r)
+                store(out, i, p)
+                mark(valid, i, p)
+            else:
+                for there in valid:
+                    there[i] = False
+        return r, z, identity, evictions, False
+
+    return run
+
+
+def _asked(w: Any, policy: Callable, sample: tuple) -> Callable:
+    """`ask(total, old)` over arrays of one answer for each output: the policy gets them as `query` gives them.
+
+    Tried by itself first: that a policy is none for the compiler is known in a second then, and not with the kernel.
+    """
+    answer = type(w.of.empty) if hasattr(w.of, "parts") else None
+    scope: dict[str, Any] = {"policy": w.form.whole(policy), "Answer": answer}
+
+    def made(name: str) -> str:
+        fields = ", ".join(f"{name}[{k}][0]" for k in range(len(w.form.outputs)))
+        return fields if answer is None else f"({fields},)" if answer is tuple else f"Answer({fields})"
+
+    exec(f"def ask(total, old):\n    return bool(policy({made('total')}, {made('old')}))", scope)
+    ask = w.form.jit(scope["ask"])
+    with contextlib.suppress(ArithmeticError, ValueError, LookupError):  # what it makes of the sample does not matter
+        ask(sample, sample)
+    return ask
+
+
+def _run(w: Any, name: str, make: Callable[[], Callable]) -> Callable:
+    key = (type(w), name)
+    if key not in w.form.memo:
+        w.form.memo[key] = cached(make())
+    return w.form.memo[key]
+
+
+def _form(w: Any, columns: Columns) -> Form | None:
+    """The compiled form for these columns, the laws tried on them; None: row by row."""
+    if w._sample is not None and len(columns[0].values) > 2:
+        check_laws(w.of, batch.sample_rows(columns), synthetic=True)
+        w._sample = None
+    return batch._form(w, columns)
+
+
+def _room(w: Any, wanted: int) -> int:
+    """How many of the wanted rows may go in before the store must be visited again."""
+    wanted = min(wanted, CHUNK)
+    while len(w) + wanted > w.capacity:
+        w._grow(2 * w.capacity)
+    if not hasattr(w, "pager"):
+        return wanted
+    if not w.room:
+        w._flush()
+    return min(wanted, w.room)
+
+
+def inserted(w: Any, columns: Columns) -> bool:
+    """All rows in compiled code; False, and nothing done, where that cannot be."""
+    form, n = _form(w, columns), len(columns[0].values)
+    if form is None or not n:
+        return False
+    w._become(form)
+    try:
+        run = _run(w, "inserts", lambda: inserts(type(w).kernel(form), form))
+        data, masks = batch._arrays(form, columns)
+        a = 0
+        while a < n:
+            z = a + _room(w, n - a)
+            w.r = w.registers(*run(w.s, w.r, data, masks, a, z))
+            w.room -= z - a
+            w.inserted += z - a
+            a = z
+    except CompilationFailed:
+        if w.of.builtin:
+            raise
+        batch._run_plain(w.of, columns)
+        return False  # the first call compiles: nothing has been inserted
+    return True
+
+
+def slid(w: Any, columns: Columns, window: Any) -> Any:
+    """`slide` of a stored window, by rows."""
+    window, n = batch._row_count(window), len(columns[0].values)
+    if len(w) > window:
+        raise WindrowError(f"the window holds {len(w)} rows already, more than the {window} it may hold")
+    form = _form(w, columns)
+    try:
+        if form is not None and n:
+            return _slid(w, form, columns, window)
+    except CompilationFailed:
+        if w.of.builtin:
+            raise
+        batch._run_plain(w.of, columns)
+    out = np.empty(n, object)
+    for i, row in enumerate(zip(*(c.objects() for c in columns), strict=True)):
+        if len(w) == window:
+            w.evict()
+        w.insert(*row)
+        out[i] = w.query()
+    return out
+
+
+def _slid(w: Any, form: Form, columns: Columns, window: int) -> Any:
+    w._become(form)
+    n, a = len(columns[0].values), 0
+    run = _run(w, "rows", lambda: rows(type(w).kernel(form), form))
+    data, masks = batch._arrays(form, columns)
+    out, valid = batch._room(form, n, every_window_has_rows=True)
+    while a < n:
+        z = a + _room(w, n - a)
+        if not w.spare_evictions:
+            w._refill()
+        z = min(z, a + w.spare_evictions)
+        w.r = w.registers(*run(w.s, w.r, data, masks, a, z, window, out, valid))
+        w.room -= z - a
+        w.spare_evictions -= z - a
+        w.inserted += z - a
+        a = z
+    return batch._answers(w, columns, out, valid)
+
+
+def policed(w: Any, columns: Columns, policy: Callable) -> Any:
+    """`slide_policy`."""
+    form = _form(w, columns)
+    saved = w._saved()
+    try:
+        if form is not None and w.name == "amta" and len(columns[0].values) and not any(form.checked):
+            try:
+                return _policed(w, form, columns, policy)
+            except CompilationFailed:  # then the policy is one for Python
+                w._restore(saved)
+        out = np.empty(len(columns[0].values), object)
+        for i, row in enumerate(zip(*(c.objects() for c in columns), strict=True)):
+            w.insert(*row)
+            w.enforce(policy)
+            out[i] = w.query()
+        return out
+    except BaseException:
+        w._restore(saved)
+        raise
+
+
+def _policed(w: Any, form: Form, columns: Columns, policy: Callable) -> Any:
+    w._become(form)
+    n, a = len(columns[0].values), 0
+    data, masks = batch._arrays(form, columns)
+    out, valid = batch._room(form, n)
+    total, old = (tuple(np.ones(1, dtype) for dtype in form.outputs) for _ in range(2))
+    run = _run(w, f"policy {id(policy)}", lambda: rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total)))
+    form.memo[type(w), f"policy {id(policy)}", "kept"] = policy  # so that no other gets its id
+    layers = hasattr(w, "pager")
+    while a < n:
+        z = a + _room(w, n - a)
+        if layers and not w.spare_evictions:
+            w._refill()
+        evictions = min(w.spare_evictions, 2**62) if layers else 2**62
+        r, at, sub, left, more = run(w.s, w.r, data, masks, a, z, evictions, out, valid, total, old)
+        w.r = w.registers(*r)
+        end = at + 1 if more else at
+        if layers:
+            w.room -= end - a
+            w.inserted += end - a
+            w.spare_evictions = left if evictions < 2**62 else w.spare_evictions
+        if more:
+            _bulk(w, policy, form.thaw(sub) if sub != form.identity else None, total, at, out, valid)  # type: ignore[misc]
+        a = end
+    return batch._answers(w, columns, out, valid)
+
+
+def _bulk(w: Any, policy: Callable, sub: Any, total: tuple, i: int, out: tuple, valid: tuple) -> None:
+    """The rest of one row's eviction, and its answer."""
+    numbers = [answer[0].item() for answer in total]
+    whole: Any = numbers[0]
+    if hasattr(w.of, "parts"):
+        whole = getattr(type(w.of.empty), "_make", tuple)(numbers)
+    lower = w.of.monoid_lower
+    w.r = w._step(w._enforce, lambda old: bool(policy(whole, lower(old))), sub)
+    if hasattr(w, "pager"):
+        w._measured()
+    answer = w.query()
+    for k, part in enumerate(answer if hasattr(w.of, "parts") else (answer,)):
+        if len(w):
+            out[k][i] = part
+        elif len(valid[k]):
+            valid[k][i] = False

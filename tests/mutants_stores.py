@@ -1,0 +1,116 @@
+"""Mutants of the stored windows, for `tests/mutants.py`: the same format, with the tests that look at them.
+
+python tests/mutants_stores.py [WORD...]
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests import mutants
+from tests.mutants import m
+
+WINDOW = ["tests/swag/test_mta_store.py", "-k", "not compiled and not papers"]
+FAULTS = ["tests/stores/test_faults.py", "-k", "not full and not files"]
+TESTS = {
+    "swag/mta_levels.py": ["tests/swag/test_log_mta.py"],
+    "swag/mta_hand.py": ["tests/swag/test_mta.py", "tests/swag/test_mta_store.py", "-k", "compiled"],
+    "swag/mta_batch.py": ["tests/swag/test_mta_store.py", "-k", "compiled or papers or python"],
+    "swag/mta_checkpoint.py": WINDOW,
+    "swag/mta_io.py": WINDOW,
+    "swag/mta_layers.py": WINDOW,
+    "swag/mta_store.py": ["tests/stores/test_faults.py", *WINDOW[:1], "-k", "not compiled and not papers and not full"],
+    "swag/mta_pages.py": [*FAULTS[:1], *WINDOW[:1], "-k", "not compiled and not papers and not full"],
+    "swag/policies.py": [*WINDOW[:1], "-k", "polic or run"],
+    "stores/redis.py": ["tests/stores/test_stores.py", "tests/stores/test_redis_faults.py"],
+    "stores/rocksdb.py": ["tests/stores/test_stores.py"],
+    "stores/memory.py": ["tests/stores/test_stores.py"],
+    "stores/keys.py": ["tests/stores/test_stores.py"],
+}
+
+MUTANTS = [
+    *m("swag/mta_levels.py", ("put_link(s.links, 2 * l + 1, p + T - H)", "put_link(s.links, 2 * l + 1, p + 2)")),
+    *m(
+        "swag/mta_hand.py",
+        ("write(slots, i, before)", "pass"),
+    ),
+    *m(
+        "swag/mta_layers.py",
+        ("while a + P <= T - 2:", "while a + P <= T:"),
+        ("if H < a + P:\n", "if H < a:\n"),
+        ("elif e == a and a + P - H // P * P <= C:", "elif e == a:"),
+        ("e, copies = (e if a > H else a)", "e, copies = e"),
+        ("count = ((H + count) >> 1) - (H >> 1)", "count = count >> 1"),
+        ("spare = min(spare, max(e - 2 - H, 0) << l)", "spare = min(spare, max(e + 2 - H, 0) << l)"),
+        ("if e <= p < a:", "if e < p < a:"),
+        ("journal.rollback(mark)  # first", "pass  # first"),
+        ("end = min(end, self.kept[l] if l < len(self.kept) else 0)", "pass"),
+        ("            self.s.links[:] = before\n", "            pass\n"),
+    ),
+    *m(
+        "swag/mta_io.py",
+        ("value = self.waiting.get(of_page(self.name, *place))", "value = None"),
+        ("self.ranges.append((of_page(self.name, level, first)", "self.ranges.append((of_page(self.name, level, 0)"),
+        ("len(self.queue) > BACKLOG", "len(self.queue) > 10**9"),
+        ("self.error, self.thread = error, None", "self.thread = None"),
+        ("del self.queue[: taken[0]]", "del self.queue[: taken[0] + 1]"),
+        ("while count < len(self.queue) and not self.queue[count].ranges:", "while count < len(self.queue):"),
+    ),
+    *m(
+        "swag/mta_pages.py",
+        ("if found != epoch:", "if False:"),
+        ("hashlib.blake2b(key, digest_size=DIGEST)", "hashlib.blake2b(b'', digest_size=DIGEST)"),
+        ("    digest.update(body)\n", ""),
+        ("[None if null else next(rows)", "[next(rows)"),
+        ("if value is None:", "if not value and False:"),
+    ),
+    *m(
+        "swag/mta_checkpoint.py",
+        ("if layout != LAYOUT:", "if False:"),
+        ("if found.window != window:", "if False:"),
+        ("if (found.algorithm, found.aggregate) != (algorithm, described(aggregate)):", "if False:"),
+        ("if mine != found.does and", "if False and"),
+    ),
+    *m(
+        "swag/mta_store.py",
+        ("self.kept = [H // self.page for H, _, _ in marks]", "self.kept = [a // self.page for _, _, a in marks]"),
+        ("        self._refresh_heads()\n        self._measure()", "        self._measure()"),
+        ("w.epochs.append((new_epoch()", "[].append((new_epoch()"),
+        ("            self._restore(saved)\n            raise", "            raise"),
+        ("        self._flush()\n        self._drop_epochs()", "        self._drop_epochs()"),
+        ("return max(free - 4, 0) // 4", "return max(free - 4, 0)"),
+        ("return max(free - 2, 0) << l", "return max(free + 2, 0) << l"),
+    ),
+    *m(
+        "swag/mta_batch.py",
+        ("while size(r) >= window:", "while size(r) > window:"),
+        ("                    sub = older\n", "                    sub = sub\n"),
+        ("        z = min(z, a + w.spare_evictions)\n", ""),
+        ("end = at + 1 if more else at", "end = at"),
+    ),
+    *m("swag/policies.py", ("longest, before = across, a[0] - a[4]", "longest, before = across, a[0]")),
+    *m(
+        "stores/redis.py",
+        ("refuse(batch.guard, pipe.get(PREFIX + batch.guard[0]))", "pass"),
+        ("pipe.zrem(INDEX, *doomed[i : i + SCAN])", "pass"),
+        ('after = b"(" + keys[-1]', 'after = b"[" + start'),
+        ('options["password"] = os.environ[PASSWORD]', "pass"),
+    ),
+    *m(
+        "stores/rocksdb.py",
+        ("refuse(batch.guard, self.get(batch.guard[0]))", "pass"),
+        ("pair[0] >= end", "pair[0] > end"),
+    ),
+    *m("stores/memory.py", ("refuse(batch.guard, self._held.get(batch.guard[0]))", "pass")),
+    *m("stores/keys.py", ("(number + 2**63)", "(number % 2**64)")),
+]
+
+
+if __name__ == "__main__":
+    mutants.MUTANTS = MUTANTS
+    mutants.tests_for = lambda mutant: TESTS[mutant.file]
+    mutants.SECONDS = 240
+    raise SystemExit(mutants.main(sys.argv[1:]))
