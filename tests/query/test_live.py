@@ -280,6 +280,18 @@ def test_an_empty_push_and_an_empty_stream():
     assert not any(len(column) for column in closed.values())
 
 
+@pytest.mark.parametrize("window", [win.tumbling("10 us"), win.trailing("3 us"), win.session("9 us"), win.tumbling(2)])
+def test_results_are_of_one_type_from_push_to_push(window):
+    """Also those that are empty, so that they can be put below one another."""
+    query = windrow.Query(
+        time="ts", by=["k"], windows=window, aggregates={"n": agg.count(), "w": agg.max("w")}, lateness="5 us"
+    )
+    live = query.open()
+    table = pa.table({"ts": [1, 2, 30], "k": [1, 2, 1], "w": ["a", "b", "c"]})
+    parts = [live.push(table.slice(i, 1)) for i in range(3)] + [live.close()]
+    assert pa.concat_tables(parts).schema == query.run(table).schema
+
+
 def test_a_late_row_joins_two_sessions():
     query = windrow.Query(
         time="ts",

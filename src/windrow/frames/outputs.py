@@ -101,6 +101,8 @@ def fitted(array: np.ndarray, mask: np.ndarray | None, dtype: np.dtype) -> np.nd
 
 def listed(array: np.ndarray, mask: np.ndarray | None, mixed: bool = False) -> list:
     """Objects as libraries take them: None for null, sets as lists, named tuples as dicts; `mixed`: all tuples."""
+    if mask is None and set(map(type, values := array.tolist())) <= {str, int, float, bool}:
+        return values
     there = np.ones(len(array), bool) if mask is None else mask
     return [_plain(value, mixed) if ok else None for value, ok in zip(array.tolist(), there.tolist(), strict=True)]
 

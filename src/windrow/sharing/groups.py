@@ -36,7 +36,7 @@ class Answer:
     there: np.ndarray | None = None
     rows_of: str | None = None
 
-    def at(self, where: np.ndarray) -> Answer:
+    def at(self, where: np.ndarray | slice) -> Answer:
         """Some of the answers."""
         return Answer(self.values[where], None if self.there is None else self.there[where], self.rows_of)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,9 +76,9 @@ class Lane:
         left: dict[str, np.ndarray] = {}
         for name, window in self.windows.items():
             after, to = self._span(window.measure, count, newest, until, closing)
-            found, needed = self._cut(name, window, items, flags, after, to, closing, left)
-            ranges[name] = found
-            np.minimum(since, needed, out=since)
+            ranges[name], needed = self._cut(name, window, items, flags, after, to, closing, left)
+            if needed is not None:
+                np.minimum(since, needed, out=since)
         answered, cuts, folded = self._answers(rows, items, flags, ranges)
         self.keys.count, self.keys.newest, self.until = count, newest, until
         self.slices = kept(items, cuts, since, left, folded) if keep and not closing else None
@@ -119,7 +119,7 @@ class Lane:
         until: np.ndarray,
         closing: bool,
         left: dict[str, np.ndarray],
-    ) -> tuple[Ranges, np.ndarray]:
+    ) -> tuple[Ranges, np.ndarray | None]:
         """Cuts the items for one window; the windows to report, and from which item on each key's are still needed."""
         seg = items.seg
         if isinstance(window, Periodic):
@@ -130,13 +130,13 @@ class Lane:
             edges.periodic_cuts(first, seg, size, every, origin, slicing, flags)
             least = 0 if window.measure == ROWS else -(2**62)
             ranges = Ranges(*edges.periodic(first, seg, size, every, origin, after, until, least))
-            return ranges, periodic_since(first, seg, size, every, origin, until)
+            return ranges, None if closing else periodic_since(first, seg, size, every, origin, until)
         if isinstance(window, Session):
             first, last = items.first[window.measure], items.last[window.measure]
             gap = first.dtype.type(window.gap)
             edges.session_cuts(first, last, seg, gap, flags)
             ranges = Ranges(*edges.sessions(first, last, seg, gap, after, until))
-            return ranges, sessions_since(first, last, seg, gap, until)
+            return ranges, None if closing else sessions_since(first, last, seg, gap, until)
         begins = items.begins[name]
         flags |= begins > 0
         if isinstance(window, Landmark):
@@ -176,14 +176,16 @@ class Lane:
         n = len(items)
         cuts = np.append(np.flatnonzero(flags), n)
         self.cuts = len(cuts) - 1
-        spans, inside = {}, []
+        inside, bounds = [], {}
         for name, found in ranges.items():
             lo = np.searchsorted(cuts, found.lo)
             hi = np.searchsorted(cuts, found.hi)
             within = cuts[hi] != found.hi  # it ends inside a slice, of which the rows before its end count
-            spans[name] = (lo, hi - within, within)
+            bounds[name] = (lo, hi - within, within)
             inside.append(found.hi[within])
         stops = np.unique(np.concatenate(inside)) if inside else np.empty(0, np.int64)
+        for name, (lo, hi, within) in bounds.items():
+            self.spans[name] = (lo, hi, np.where(within, np.searchsorted(stops, ranges[name].hi), -1))
         answers: dict[str, dict[str, Answer]] = {name: {} for name in ranges}
         folded = []
         for g, group in enumerate(self.arrangement.groups):
@@ -191,25 +193,36 @@ class Lane:
             columns = tuple(rows.columns[column] for column in group.columns)
             slots, prefixes = passes.fold(group, columns, items.source, carried, cuts, stops)
             folded.append(slots)
-            for name, (lo, hi, within) in spans.items():
-                tail = np.where(within, np.searchsorted(stops, ranges[name].hi), -1)
-                self.spans[name] = (lo, hi, tail)
-                algorithm = self.algorithms.get(name, passes.TREE)
+            for algorithm, names in self._together(ranges).items():
+                lo, hi, tail = (np.concatenate(parts) for parts in zip(*(self.spans[n] for n in names), strict=True))
                 try:
-                    answers[name].update(passes.answer(group, algorithm, slots, lo, hi, tail, prefixes))
+                    given = passes.answer(group, algorithm[0], slots, lo, hi, tail, prefixes)
                 except passes.Failed as failed:
-                    raise self._named(failed, name, ranges[name]) from failed.__cause__
+                    raise self._named(failed, names, ranges) from failed.__cause__
+                begin = 0
+                for name in names:
+                    end = begin + len(ranges[name].lo)
+                    answers[name].update({n: answer.at(slice(begin, end)) for n, answer in given.items()})
+                    begin = end
         results = [
             Found(name, r.key, r.start, r.end, r.ended, self.arrangement.finished(answers[name]))
             for name, r in ranges.items()
         ]
         return results, cuts, folded
 
-    def _named(self, failed: Any, name: str, found: Ranges) -> Exception:
+    def _together(self, names: Iterable[str]) -> dict[tuple, list[str]]:
+        """Windows that are answered in one pass: all that go through the tree, each of the others by itself."""
+        passes_of: dict[tuple, list[str]] = {}
+        for name in names:
+            algorithm = self.algorithms.get(name, passes.TREE)
+            passes_of.setdefault((algorithm,) if algorithm == passes.TREE else (algorithm, name), []).append(name)
+        return passes_of
+
+    def _named(self, failed: Any, names: list[str], ranges: Mapping[str, Ranges]) -> Exception:
         """The error that an aggregate raised, with the window in which it did."""
-        error = failed.__cause__
-        i = failed.at
-        where = f"window '{name}' from {found.start[i]} to {found.end[i]}"
+        error, i = failed.__cause__, failed.at
+        name = next(n for n in names if i < len(ranges[n].lo) or (i := i - len(ranges[n].lo)) < 0)
+        where = f"window '{name}' from {ranges[name].start[i]} to {ranges[name].end[i]}"
         if isinstance(error, OverflowError):
             return OverflowError(f"{error} ({where})")
         error.add_note(f"in {where}")

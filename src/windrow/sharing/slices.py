@@ -113,7 +113,10 @@ def merged(slices: Slices | None, rows: Rows, keys: Keys, along: Measure | None,
     n = len(slices)
     key = np.concatenate([slices.key, rows.key])
     first = {m: np.concatenate([_measure(slices.first, slices.pos, m), values]) for m, values in measures.items()}
-    last = {m: np.concatenate([_measure(slices.last, slices.pos + slices.rows - 1, m), values]) for m, values in measures.items()}
+    last = {
+        m: np.concatenate([_measure(slices.last, slices.pos + slices.rows - 1, m), values])
+        for m, values in measures.items()
+    }
     source = np.concatenate([~np.arange(n, dtype=np.int64), np.arange(len(rows), dtype=np.int64)])
     sizes = np.concatenate([slices.rows, np.ones(len(rows), np.int64)])
     begins = {w: np.concatenate([slices.open[w], values]) for w, values in rows.begins.items()}
