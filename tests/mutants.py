@@ -155,7 +155,6 @@ MUTANTS = [
         "swag/log_mta.py",
         ("added = added and (T & 1) == 0", "added = added and (T & 1) == 1"),
         ("        refresh(s, h)\n", ""),
-        ("            put_link(s.links, 2 * top + 1, T - H)\n", "            put_link(s.links, 2 * top + 1, 2)\n"),
     ),
     *m(
         "swag/amta.py",
@@ -167,7 +166,7 @@ MUTANTS = [
         ),
         ("if left < h:", "if left > h:"),
         ("return combine(r.R0, r.R1)", "return combine(r.R1, r.R0)"),
-        ("self.k.levels.refresh(s, r.h)  # the values", "pass  # the values"),
+        ("self.hk.levels.refresh(s, r.h)  # the values", "pass  # the values"),
         ("stack(s, S, l - 1)", "stack(s, S, l - 2)"),
     ),
     *m(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from windrow.aggregates.base import Aggregate
-from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.errors import WindrowError
+from windrow.identity import facts
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import TIME, Measure, Window
 from windrow.windows.durations import micros
@@ -149,17 +149,11 @@ class Query:
     def identity(self) -> dict[str, Any]:
         """What makes two queries the same for saved state, part by part."""
 
-        def does(aggregate: Aggregate) -> str:
-            try:
-                return fingerprint([aggregate.core_lift, aggregate.core_combine, aggregate.core_lower, aggregate.needs])
-            except Unhashable:
-                return ""
-
         return {
             "time": self.time,
             "by": list(self.by),
-            "windows": [f"{name}: {window}" for name, window in self.windows.items()],
-            "aggregates": [f"{name}: {a!r} {does(a)}" for name, a in self.aggregates.items()],
+            "windows": [f"{name}: {window} {facts(window)}" for name, window in self.windows.items()],
+            "aggregates": [f"{name}: {a!r} {facts(a)}" for name, a in self.aggregates.items()],
             "lateness": self.lateness,
             "changes_only": self.changes_only,
             "partial": self.partial,

@@ -31,6 +31,11 @@ AGGREGATES: dict[str, tuple[dict, dict]] = {
         {"s": ("sum", "f"), "m": ("max", "i"), "b": ("max_by", "f", "i"), "nv": ("count", "i")},
         {"s": agg.sum("f"), "m": agg.max("i"), "b": agg.max_by("f", "i"), "nv": agg.count("i")},
     ),
+    # in any order: live, rows that come late go straight into their slices
+    "commutative": (
+        {"s": ("sum", "i"), "m": ("max", "f"), "n": ("count",), "a": ("mean", "f")},
+        {"s": agg.sum("i"), "m": agg.max("f"), "n": agg.count(), "a": agg.mean("f")},
+    ),
 }
 
 KEYS: dict[str, list[str]] = {"none": [], "one": ["k"], "few": ["k"], "ints": ["g"], "floats": ["h"], "two": ["g", "k"]}

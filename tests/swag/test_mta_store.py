@@ -563,6 +563,25 @@ def test_a_cut_that_raises_leaves_the_window():
         assert w.query() == ("abcdefghijkl" * 80)[1:]
 
 
+def test_a_step_over_compiled_columns_that_raises_leaves_the_window():
+    asked = []
+
+    def policy(total, old):
+        asked.append(old)
+        return len(asked) < 12 or 1 / 0
+
+    w, rows = small(AMTA, order), np.arange(600)
+    w.insert_many(rows)
+    w.evict_many(333)
+    assert w.form.compiled
+    with pytest.raises(ZeroDivisionError):
+        w.enforce(policy)
+    w.check_invariants()
+    for k in range(40):
+        assert w.query() == hashed(rows[333 + k :].tolist())
+        w.evict()
+
+
 # A store that is slow, or gone.
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from windrow import frames
+from windrow.engine.grouping import factorize
 from windrow.frames import Frame, Output
 from windrow.local.explain import Seen, counted, explain
 from windrow.local.intake import Intake, Ordered, take_in
@@ -102,7 +103,7 @@ class Batch:
                 found[f.window] = f
         in_order = [found[name] for name in self.windows]
         if self.query.changes_only:
-            in_order = [some(f, np.flatnonzero(changed(f.key, f.answers, {}))) for f in in_order]
+            in_order = [some(f, np.flatnonzero(changed(f.key, self._told(f.answers), {}))) for f in in_order]
         columns = table(self.query, in_order, self._keys, self.intake.times)
         return frames.build(self.frame, columns), sum(len(f.key) for f in in_order)
 
@@ -113,6 +114,20 @@ class Batch:
 
     def _over_rows(self, windows: Mapping[str, Window]) -> dict[str, str]:
         return {n: for_rows(w, self.query.algorithm, self.query.favor).algorithm for n, w in windows.items()}
+
+    def _told(self, answers: Mapping[str, Answer]) -> dict[str, Answer]:
+        """Answers that can be compared: equal labels have equal numbers, whatever row they are from."""
+        return {name: answer if answer.rows_of is None else self._label(answer) for name, answer in answers.items()}
+
+    def _label(self, answer: Answer) -> Answer:
+        assert answer.rows_of is not None
+        codes, _ = factorize(self.frame.keys([answer.rows_of]))
+        mask = self.frame.outline(answer.rows_of).mask
+        rows = answer.values if answer.there is None else np.where(answer.there, answer.values, 0)
+        there = np.ones(len(rows), bool) if answer.there is None else answer.there
+        if mask is not None:
+            there = there & mask[rows]
+        return Answer(codes[rows], None if there.all() else there)
 
     def _keys(self, code: np.ndarray) -> dict[str, Output]:
         return {name: frames.Taken(name, self.intake.keys[code]) for name in self.query.by}
@@ -131,7 +146,7 @@ class Batch:
             by_row, _ = lane.step(rows, ordered.size, FOREVER, closing=True)
             for window, answers in by_row.items():
                 if self.query.changes_only:
-                    differs[ordered.positions()] |= changed(ordered.key, answers, {})
+                    differs[ordered.positions()] |= changed(ordered.key, self._told(answers), {})
                 for name, answer in answers.items():
                     columns[f"{name}_{window}" if self.query.named else name] = output(self._unsorted(ordered, answer))
         declared = [f"{n}_{w}" if self.query.named else n for w in self.windows for n in self.query.aggregates]

@@ -73,6 +73,12 @@ class Labels:
             found[i] = number
         return found
 
+    def cut(self, lengths: Mapping[str, int]) -> None:
+        """Forgets all numbers from these on."""
+        for name, values in self.values.items():
+            del values[lengths.get(name, 0) :]
+        self._numbers.clear()
+
     def taken(self, name: str, numbers: np.ndarray, there: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The values of these numbers, and which of them are not null."""
         values = np.empty(len(numbers), object)

@@ -43,6 +43,13 @@ def column_measures(query: Query) -> list[Measure]:
     return list(dict.fromkeys(m for m in found if m.kind == "column"))
 
 
+def numbers(column: Column) -> Column:
+    """The column; where it holds no value that could tell its type, as floats."""
+    if column.kind == "object" and all(value is None for value in column.values.tolist()):
+        return Column(np.zeros(len(column.values)), np.zeros(len(column.values), bool), np.dtype(np.float64))
+    return column
+
+
 def measure_dtype(query: Query, measure: Measure, column: Column) -> np.dtype:
     """int64 where the column and all lengths along it are whole, else float64."""
     if column.kind not in ("int64", "float64") or column.dtype.kind in "mM":
@@ -88,7 +95,7 @@ def take_in(query: Query, frame: Frame) -> Intake:
             bad |= ~times.mask
     for measure in column_measures(query):
         assert measure.column is not None
-        column = frame.column(measure.column)
+        column = numbers(frame.column(measure.column))
         dtype = measure_dtype(query, measure, column)
         measures[measure] = column.values.astype(dtype, copy=False)
         if column.mask is not None:

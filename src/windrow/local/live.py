@@ -16,6 +16,7 @@ from windrow.local.intake import Ordered
 from windrow.local.machine import Machine
 from windrow.local.results import changed, edge_names, some, table
 from windrow.local.saving import restore, saved
+from windrow.local.undo import all_or_nothing
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer
 from windrow.sharing.lane import Found
@@ -50,12 +51,13 @@ class Live:
         """Takes in rows; the results that became final come back, in the kind of the rows."""
         if self.closed:
             raise WindrowError("this query was closed; open() a new one")
-        frame = frames.read(rows)
-        arrived = self.arrivals.take(frame)
-        self.template = frame.pick(np.empty(0, np.int64))
-        self.late, self.rejected = frame.take(arrived.late), frame.take(arrived.rejected)
-        self.report = self.report.plus(rows_in=frame.rows, late=len(arrived.late), rejected=len(arrived.rejected))
-        return self._results()
+        with all_or_nothing(self):
+            frame = frames.read(rows)
+            arrived = self.arrivals.take(frame)
+            self.template = frame.pick(np.empty(0, np.int64))
+            self.late, self.rejected = frame.take(arrived.late), frame.take(arrived.rejected)
+            self.report = self.report.plus(rows_in=frame.rows, late=len(arrived.late), rejected=len(arrived.rejected))
+            return self._results()
 
     def advance(self, when: Any) -> Any:
         """Event time has come to `when`: no row before it will count. The results that this makes final."""
@@ -63,15 +65,17 @@ class Live:
             raise WindrowError("advance is about event time, and this query has none; name the column with time=")
         if self.closed:
             raise WindrowError("this query was closed; open() a new one")
-        self.arrivals.watermark = max(self.arrivals.watermark, instant(when) * self.arrivals.ticks)
-        return self._results()
+        with all_or_nothing(self):
+            self.arrivals.watermark = max(self.arrivals.watermark, instant(when) * self.arrivals.ticks)
+            return self._results()
 
     def close(self) -> Any:
         """The end of the rows: the rest of the results."""
         if self.closed:
             raise WindrowError("this query was closed already")
-        self.closed = True
-        return self._results()
+        with all_or_nothing(self):
+            self.closed = True
+            return self._results()
 
     def snapshot(self) -> bytes:
         """All of the state; `Query.resume` goes on from there, in another process, too."""
@@ -89,8 +93,9 @@ class Live:
         arrivals, machine = self.arrivals, self.machine
         at_once = self.closed or self.query.time is None or machine.takes_late_rows
         ready = arrivals.release(at_once, not machine.waits_for_peers)
-        if ready is not None and not machine.begun:
-            machine.begin(ready, arrivals.ticks)
+        first = ready if ready is not None else arrivals.held
+        if first is not None and not machine.begun:
+            machine.begin(first, arrivals.ticks)
         if not machine.begun:  # nothing has come yet
             return frames.build(self.template, self._nothing())
         if ready is None:
@@ -117,7 +122,8 @@ class Live:
         by_name = {f.window: f for f in found}
         in_order = [by_name[name] for name in self.query.windows]
         if self.query.changes_only:
-            in_order = [some(f, np.flatnonzero(changed(f.key, f.answers, self.last[f.window]))) for f in in_order]
+            news = [changed(f.key, self._told(f.answers), self.last[f.window]) for f in in_order]
+            in_order = [some(f, np.flatnonzero(new)) for f, new in zip(in_order, news, strict=True)]
         return table(self.query, in_order, self._keys, self.arrivals.times, self._output)
 
     def _by_row(self, rows: Held, ordered: Ordered, by_row: dict[str, dict[str, Answer]]) -> dict[str, Output]:
@@ -127,7 +133,7 @@ class Live:
         back = np.argsort(ordered.positions())
         for window, answers in by_row.items():
             if self.query.changes_only:
-                differs[ordered.positions()] |= changed(ordered.key, answers, self.last[window])
+                differs[ordered.positions()] |= changed(ordered.key, self._told(answers), self.last[window])
             for name, answer in answers.items():
                 column = f"{name}_{window}" if self.query.named else name
                 if column in rows.names:
@@ -146,10 +152,18 @@ class Live:
     def _output(self, answer: Answer) -> Output:
         """Answers that are numbers of labels become the labels."""
         if answer.rows_of is None:
-            return Values(answer.values, answer.there)
+            return Values(answer.values, answer.there, answer.like if answer.like in self.template.names else None)
         known = answer.rows_of in self.template.names
         values, there = self.machine.labels.taken(answer.rows_of, answer.values, answer.there)
         return Values(values, there, answer.rows_of if known else None)
+
+    def _told(self, answers: dict[str, Answer]) -> dict[str, Answer]:
+        """Answers that can be compared: labels instead of their numbers."""
+        labels = self.machine.labels
+        return {
+            name: a if a.rows_of is None else Answer(*labels.taken(a.rows_of, a.values, a.there))
+            for name, a in answers.items()
+        }
 
     def _keys(self, code: np.ndarray) -> dict[str, Output]:
         keys = list(self.arrivals.codes)

@@ -23,13 +23,13 @@ def stacked(parts: Sequence[Answer]) -> Answer:
     there = None
     if any(part.there is not None for part in parts):
         there = np.concatenate([np.ones(len(p.values), bool) if p.there is None else p.there for p in parts])
-    return Answer(np.concatenate([part.values for part in parts]), there, parts[0].rows_of)
+    return Answer(np.concatenate([part.values for part in parts]), there, parts[0].rows_of, parts[0].like)
 
 
 def output(answer: Answer) -> Output:
     """An answer as a column of the result."""
     if answer.rows_of is None:
-        return Values(answer.values, answer.there)
+        return Values(answer.values, answer.there, answer.like)
     rows = answer.values if answer.there is None else np.where(answer.there, answer.values, -1)
     return Taken(answer.rows_of, rows)
 

@@ -26,6 +26,8 @@ ROW_OF, VALID_ROW_OF = "\0", "\1"
 NOTHING = ""
 #: aggregates that hand on a value of their first column without looking at it: its row number will do
 CARRYING = ("max_by", "min_by", "first", "last")
+#: aggregates whose answer is a value of their first column
+CHOOSING = (*CARRYING, "min", "max")
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,12 @@ class Answer:
     values: np.ndarray
     there: np.ndarray | None = None
     rows_of: str | None = None
+    like: str | None = None  # the input column whose type the answers have, where nothing else tells
 
     def at(self, where: np.ndarray | slice) -> Answer:
         """Some of the answers."""
-        return Answer(self.values[where], None if self.there is None else self.there[where], self.rows_of)
+        there = None if self.there is None else self.there[where]
+        return Answer(self.values[where], there, self.rows_of, self.like)
 
 
 @dataclass(frozen=True)
@@ -94,14 +98,15 @@ class Group:
     def _unzipped(self, tuples: np.ndarray) -> dict[str, Answer]:
         answers = [self.of.monoid_lower(None) if t is None else t for t in tuples.tolist()]  # None: no rows
         columns = zip(*answers, strict=True) if answers else [()] * len(self.names)
-        return {name: _objects(column) for name, column in zip(self.names, columns, strict=True)}
+        likes = (a.columns[0] if a.name in CHOOSING and a.columns else None for a, _ in self.of.parts)
+        return {name: _objects(c, like) for name, c, like in zip(self.names, columns, likes, strict=True)}
 
 
-def _objects(column: Any) -> Answer:
+def _objects(column: Any, like: str | None) -> Answer:
     values = np.empty(len(column), object)
     values[:] = column
     there = np.fromiter((value is not None for value in column), bool, len(column))
-    return Answer(values, None if there.all() else there)
+    return Answer(values, None if there.all() else there, None, like)
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ def _options(rocks: Any, memory: int) -> Any:
     options.set_write_buffer_size(max(memory // 4, 1 << 16))
     options.set_max_write_buffer_number(2)
     options.set_max_background_jobs(2)
-    options.set_max_open_files(256)
+    options.set_max_open_files(-1)
     options.set_keep_log_file_num(2)
     options.set_compression_type(rocks.DBCompressionType.none())
     # A torn last record is a crash in mid-write and is dropped. Damage anywhere else is an error, not a shorter log.
@@ -147,7 +147,7 @@ def _options(rocks: Any, memory: int) -> Any:
     options.set_paranoid_checks(True)
     table = rocks.BlockBasedOptions()
     table.set_block_cache(rocks.Cache(max(memory // 4, 1 << 16)))
-    table.set_cache_index_and_filter_blocks(True)
+    table.set_cache_index_and_filter_blocks(False)
     table.set_bloom_filter(10, False)
     options.set_block_based_table_factory(table)
     return options

@@ -260,7 +260,7 @@ class Layered(MonoidTree):
                 return partials.columns
             form = form_for(self.of, *partials.signature)
             assert form is not None and form.thaw is not None
-            objects = [form.thaw(read(partials.columns, i)) for i in range(len(partials.columns[0]))]
+            objects = list(map(form.thaw, zip(*(column.tolist() for column in partials.columns), strict=True)))
         else:
             load = self._load_partial
             objects = [None if p is None else load(p) for p in partials.objects]

@@ -19,7 +19,7 @@ import numpy as np
 
 from windrow.aggregates.base import Aggregate, same
 from windrow.engine import batch, snapshot
-from windrow.engine.columns import copied
+from windrow.engine.columns import copied, move, read, room, write
 from windrow.errors import StoreError, Unsupported
 from windrow.stores.base import Batch, Store
 from windrow.stores.keys import CHECKPOINT, OWNER, all_of, of_page, of_window
@@ -223,22 +223,30 @@ class Stored(Layered):
     def _resume(self, found: Checkpoint) -> None:
         """The layers as the checkpoint has them, and the pages of the heads."""
         self.number, self.inserted, self.note = found.number, found.inserted, found.note
-        self._grow(1 << max(2, len(found.marks) - 3))
+        tails = [mta_pages.decoded(tail) for tail in found.tails]
+        kinds = {tail.signature for tail in tails}
+        if len(kinds) == 1 and () not in kinds:  # columns throughout: no need to make objects of them
+            form = batch.form_for(self.of, *kinds.pop())
+            if form is not None:
+                self._use(form)
+        self.capacity = 1 << max(2, len(found.marks) - 3)
+        self.s = self._new_store(self.capacity)
         self.epochs = [(epoch, list(first)) for epoch, first in found.epochs]
         for l, (H, T, a) in enumerate(found.marks):
             self.s.links[2 * l], self.s.links[2 * l + 1] = H, T
             for mark in (A + l, A + 64 + l):
                 self.s.links[mark] = a
         partials = self._slots(mta_pages.decoded(found.partials))
-        names = self.partial_registers
-        self.r = self.registers(**found.registers, **dict(zip(names, partials[: len(names)], strict=True)))
-        self.s.aggs[: len(partials) - len(names)] = partials[len(names) :]
-        slot, P = self.k.levels.slot, self.page
+        names, P = self.partial_registers, self.page
+        kept = [read(partials, i) for i in range(room(partials))] if partials else []
+        self.r = self.registers(**found.registers, **dict(zip(names, kept[: len(names)], strict=True)))
+        for i, partial in enumerate(kept[len(names) :]):
+            write(self.s.aggs, i, partial)
         places = []
-        for l, tail in enumerate(found.tails):
+        for l, tail in enumerate(tails):
             H, T, a, _ = self._marks(l)
-            for p, partial in zip(range(max(a, H), T), self._slots(mta_pages.decoded(tail)), strict=True):
-                self.s.vals[slot(self.s, l, p)] = partial
+            at = 3 * self.cache * l + self.cache + (np.arange(max(a, H), T) & (2 * self.cache - 1))
+            move(self._slots(tail), np.arange(len(at)), self.s.vals, at)
             if a > H:
                 places.append((l, H // P))
         pages = self._load(places)
@@ -285,7 +293,7 @@ class StoredLogMTA(Stored, log_mta.LogMTA):
         return max(free - 4, 0) // 4  # a row may make a level anew each time: a gap, a pair, and itself
 
     def _refresh_heads(self) -> None:
-        self.k.levels.refresh(self.s, self.r.h)
+        self.hk.levels.refresh(self.s, self.r.h)
 
 
 def stored(cls: type) -> type:

@@ -1,0 +1,56 @@
+"""What a window or an aggregate is, to the last digit and the last line of its functions: for saved state."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import FunctionType
+from typing import Any
+
+from windrow.aggregates.base import Aggregate
+from windrow.engine.fingerprint import Unhashable, fingerprint
+
+
+def facts(thing: Any) -> str:
+    """A short text, the same in every process, that differs where two things of a query do.
+
+    >>> from windrow import win
+    >>> facts(win.last(3, every="5 s")) == facts(win.last(3, every="5 s", origin=1))
+    False
+    >>> facts(win.punctuated(lambda row: row.v > 1)) == facts(win.punctuated(lambda row: row.v > 2))
+    False
+    """
+    return fingerprint(repr(_parts(thing)))[:16]
+
+
+def _parts(thing: Any) -> Any:
+    if isinstance(thing, Aggregate):
+        functions = (thing.core_lift, thing.core_combine, thing.core_lower)
+        return [thing.name, thing.columns, thing.needs, [_code(function) for function in functions]]
+    if isinstance(thing, type):
+        return [thing.__qualname__, [(n, _parts(v)) for n, v in sorted(vars(thing).items()) if _matters(n, v)]]
+    if isinstance(thing, FunctionType):
+        return _code(thing)
+    if isinstance(thing, (tuple, list)):
+        return [_parts(part) for part in thing]
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        values = [(f.name, _parts(getattr(thing, f.name))) for f in dataclasses.fields(thing)]
+        return [
+            _parts(type(thing)) if not type(thing).__module__.startswith("windrow.") else type(thing).__name__,
+            values,
+        ]
+    if hasattr(thing, "__dict__"):
+        return [_parts(type(thing)), [(name, _parts(value)) for name, value in sorted(vars(thing).items())]]
+    return repr(thing)
+
+
+def _matters(name: str, value: Any) -> bool:
+    if isinstance(value, FunctionType):
+        return not name.startswith("__")
+    return isinstance(value, (int, float, str, tuple)) and name not in ("__module__", "__doc__", "__qualname__")
+
+
+def _code(function: Any) -> str:
+    try:
+        return fingerprint(function)
+    except Unhashable:
+        return getattr(function, "__qualname__", "")
