@@ -15,6 +15,7 @@ from tests.query.cases import (
     ONCE,
     PER_ROW,
     Case,
+    Table,
     arrow_rows,
     assert_same,
     dict_rows,
@@ -65,6 +66,31 @@ def test_dicts_of_lists(kind):
         case = draw_case(kind, 2000 + seed)
         got = case.query().run(case.table.columns)
         assert_same(dict_rows(got), case.expected(), str(case), ordered=case.per_row)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["user_stock", "user_counted", "punctuated_function", "landmark_rows", "policy_size", "policy_sum", "policy_max"],
+)
+@pytest.mark.parametrize("nulls", [False, True])
+def test_many_rows_run_a_users_code_compiled(kind, nulls):
+    """So many that compiling is worth it; the answers stay those of plain Python."""
+    rng = random.Random(f"compiled {kind}")
+    oracle, windows = KINDS[kind](rng, 60_000_000)
+    n = 60_000
+    columns = {
+        "ts": [10_000_000 * at for at in range(n)],
+        "g": [rng.randrange(3) for _ in range(n)],
+        "i": [rng.randint(-5, 9) for _ in range(n)],
+        "f": [rng.randint(-40, 64) / 8 for _ in range(n)],
+        "flag": [rng.random() < 0.2 for _ in range(n)],
+        "price": [rng.choice([9.5, 10.0, 12.0]) for _ in range(n)],
+        "w": ["a"] * n,
+    }
+    if nulls:
+        for name in ("i", "f", "price", "flag"):
+            columns[name] = [None if rng.random() < 0.1 else x for x in columns[name]]
+    check(Case(f"compiled {kind}", Table(columns), oracle, windows, "commutative", ["g"]))
 
 
 def several(kinds: list[str], seed: int) -> Case:
