@@ -196,7 +196,7 @@ MUTANTS = [
         ),
         ("            done += 1.0\n", ""),
         ("combine(get(S, j), get(P, j), n - nb, nb)", "combine(get(P, j), get(S, j), nb, n - nb)"),
-        ("combine(get(S, j), get(P, j), n - nb, nb)", "combine(get(S, j), get(P, j), nb, n - nb)"),
+        ("combine(get(S, j), get(P, j), n - nb, nb)", "combine(get(S, j), get(P, j), n, nb)"),
         ("            S, T = T, S\n", ""),
         ("widen(get(S, j - 1), float(w - j))", "widen(get(S, j), float(w - j))"),
         ("widen(get(S, j - 1), float(w - j))", "widen(get(S, j - 1), float(w))"),

@@ -17,7 +17,7 @@ WINDOW = ["tests/swag/test_mta_store.py", "-k", "not compiled and not papers"]
 FAULTS = ["tests/stores/test_faults.py", "-k", "not full and not files"]
 TESTS = {
     "swag/mta_levels.py": ["tests/swag/test_log_mta.py"],
-    "swag/mta_hand.py": ["tests/swag/test_mta.py", "tests/swag/test_mta_store.py", "-k", "compiled"],
+    "swag/mta_hand.py": ["tests/swag/test_mta_store.py", "-k", "over_compiled"],
     "swag/mta_batch.py": ["tests/swag/test_mta_store.py", "-k", "compiled or papers or python"],
     "swag/mta_checkpoint.py": WINDOW,
     "swag/mta_io.py": WINDOW,
@@ -29,6 +29,7 @@ TESTS = {
     "stores/rocksdb.py": ["tests/stores/test_stores.py"],
     "stores/memory.py": ["tests/stores/test_stores.py"],
     "stores/keys.py": ["tests/stores/test_stores.py"],
+    "stores/mark.py": ["tests/stores/test_stores.py", "tests/stores/test_faults.py", "-k", "mark or files"],
 }
 
 MUTANTS = [
@@ -40,7 +41,7 @@ MUTANTS = [
     *m(
         "swag/mta_layers.py",
         ("while a + P <= T - 2:", "while a + P <= T:"),
-        ("if H < a + P:\n", "if H < a:\n"),
+        ("if a + P > H:\n", "if a > H:\n"),
         ("elif e == a and a + P - H // P * P <= C:", "elif e == a:"),
         ("e, copies = (e if a > H else a)", "e, copies = e"),
         ("count = ((H + count) >> 1) - (H >> 1)", "count = count >> 1"),
@@ -105,6 +106,7 @@ MUTANTS = [
         ("pair[0] >= end", "pair[0] > end"),
     ),
     *m("stores/memory.py", ("refuse(batch.guard, self._held.get(batch.guard[0]))", "pass")),
+    *m("stores/mark.py", ("number < max(known)", "False"), ("os.fstat(self.file).st_size and not known", "False")),
     *m("stores/keys.py", ("(number + 2**63)", "(number % 2**64)")),
 ]
 

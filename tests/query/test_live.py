@@ -13,7 +13,19 @@ import pytest
 
 import windrow
 from tests.query import brute
-from tests.query.cases import KINDS, TIMED, Case, Table, arrow_rows, assert_same, bag, draw_case
+from tests.query.cases import (
+    KINDS,
+    ONCE,
+    PER_ROW,
+    TIMED,
+    Case,
+    Table,
+    arrow_rows,
+    assert_same,
+    bag,
+    draw_case,
+    one_pair_of_edges,
+)
 from tests.query.own_windows import Counted
 from windrow import agg, win
 from windrow.errors import SnapshotError, WindrowError
@@ -99,6 +111,76 @@ def test_the_union_of_what_is_sent_is_the_batch(kind):
         live = query.open()
         got = fed(live, pushes(case.table.rows(), rng), case) + arrow_rows(live.close())
         assert_same(got, arrow_rows(query.run(case.table.arrow())), str(case))
+
+
+def several(kinds: list[str], seed: int) -> Case:
+    """Several windows over one stream, over any measures."""
+    rng = random.Random(f"several live {seed}")
+    cases = [stream(kind, seed) for kind in rng.sample(kinds, rng.randint(2, 4))]
+    first = cases[rng.randrange(len(cases))]
+    return Case(
+        f"several live, seed {seed}",
+        first.table,
+        {f"w{at}": case.oracle for at, case in enumerate(cases)},
+        {f"w{at}": case.windows for at, case in enumerate(cases)},
+        first.aggregates,
+        first.by,
+        first.options,
+    )
+
+
+@pytest.mark.parametrize("kinds", [list(ONCE), [kind for kind in PER_ROW if kind.startswith("trailing")]], ids=len)
+def test_several_windows_with_advances_and_snapshots(kinds):
+    """All at once: windows that share, rows out of order, event time told from outside, states saved and resumed."""
+    for seed in range(150):
+        case = several(kinds, seed)
+        rng = random.Random(f"all {seed}")
+        lateness = lateness_of(case, rng)
+        query = case.query(lateness=spelled(lateness))
+        live, got = query.open(), []
+        newest = told = -(2**62)
+        taken, behind = [], 0
+        for part in pushes(shuffled(case.table.rows(), lateness, rng), rng):
+            for row in part:
+                if row["ts"] >= max(newest - lateness, told):
+                    taken.append(row)
+                else:
+                    behind += 1
+                newest = max(newest, row["ts"])
+            got += arrow_rows(live.push(frame(part, case)))
+            if part and rng.random() < 0.2:
+                told = max(told, part[-1]["ts"] - rng.choice([0, 0, 1, lateness // 2]))
+                got += arrow_rows(live.advance(told))
+            if rng.random() < 0.2:
+                live = query.resume(live.snapshot())
+        got += arrow_rows(live.close())
+        if not case.per_row:
+            got = one_pair_of_edges(got)
+        assert live.report.late == behind
+        if live.report.rejected == 0:
+            assert_same(got, case.expected(taken), f"lateness {lateness}, {case}")
+
+
+def test_peers_by_time_and_peers_along_a_column():
+    """A row that waits for peers along the column is still a peer of others by time."""
+    windows = {"t": win.trailing("1 us"), "c": win.trailing(1, on="e")}
+    query = windrow.Query(time="ts", windows=windows, aggregates={"n": agg.count()})
+    table = pa.table({"ts": [5, 5, 7], "e": [5, 6, 6]})
+    live = query.open()
+    got = arrow_rows(live.push(table)) + arrow_rows(live.close())
+    assert [(row["n_t"], row["n_c"]) for row in got] == [(2, 1), (2, 2), (1, 2)]
+    assert got == arrow_rows(query.run(table))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_thousand_keys(kind):
+    case = stream(kind, 0, rows=1500, keys=1000)
+    rng = random.Random(kind)
+    lateness = lateness_of(case, rng)
+    live = case.query(lateness=spelled(lateness)).open()
+    arrival = shuffled(case.table.rows(), lateness, rng)
+    got = fed(live, pushes(arrival, rng, most=300), case) + arrow_rows(live.close())
+    assert_same(got, case.expected(), f"lateness {lateness}, {case}")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in TIMED])

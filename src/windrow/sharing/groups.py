@@ -137,6 +137,8 @@ class Arrangement:
 def arrange(aggregates: Mapping[str, Aggregate], columns: Mapping[str, Column], nullable: bool = False) -> Arrangement:
     """The groups for columns like these. `nullable`: rows to come may have nulls where these have none."""
     wanted, means = _without_means(aggregates, columns)
+    # nulls in one column: forms with room for them in all, so that there are two kernels to compile, not 2^columns
+    nullable = nullable or any(column.mask is not None for column in columns.values())
 
     def kind(name: str) -> tuple[str, bool]:
         if name == NOTHING or name.startswith(ROW_OF):
