@@ -20,7 +20,11 @@ TESTS = {
     "swag/mta_hand.py": ["tests/swag/test_mta_store.py", "-k", "over_compiled"],
     "swag/mta_batch.py": ["tests/swag/test_mta_store.py", "-k", "compiled or papers or python"],
     "swag/mta_checkpoint.py": WINDOW,
-    "swag/mta_io.py": WINDOW,
+    "swag/mta_io.py": [
+        "tests/swag/test_mta_store.py",
+        "-k",
+        "gone or buffer or needs or threads or cut_that or text_and or recalculated",
+    ],
     "swag/mta_layers.py": WINDOW,
     "swag/mta_store.py": ["tests/stores/test_faults.py", *WINDOW[:1], "-k", "not compiled and not papers and not full"],
     "swag/mta_pages.py": [*FAULTS[:1], *WINDOW[:1], "-k", "not compiled and not papers and not full"],
@@ -114,5 +118,5 @@ MUTANTS = [
 if __name__ == "__main__":
     mutants.MUTANTS = MUTANTS
     mutants.tests_for = lambda mutant: TESTS[mutant.file]
-    mutants.SECONDS = 240
+    mutants.SECONDS = 100
     raise SystemExit(mutants.main(sys.argv[1:]))

@@ -30,6 +30,9 @@ from tests.query.own_windows import Counted
 from windrow import agg, win
 from windrow.errors import SnapshotError, WindrowError
 
+#: kernels for every kind of window and column: minutes of compiling
+pytestmark = pytest.mark.slow
+
 PERMUTATIONS = 26  # for each of the kinds: 1,000 and more in all
 #: windows over time alone: known to the microsecond when they are final
 PROMPT = ("periodic_time", "periodic_time_gaps", "tumbling_time", "session_time", "last")

@@ -13,6 +13,9 @@ import windrow
 from tests.query.cases import arrow_rows, assert_same
 from windrow import agg, win
 
+#: kernels for every kind of window and column: minutes of compiling
+pytestmark = pytest.mark.slow
+
 TABLES = 130  # for each test; a quarter or half of them for each of four ways to be closed
 
 DUCK = "sum(i)::BIGINT AS s, max(f) AS m, count(*) AS n, avg(f) AS a, string_agg(w, '-' ORDER BY ts, pos) AS c"

@@ -24,6 +24,9 @@ from tests.query.cases import (
     one_pair_of_edges,
 )
 
+#: kernels for every kind of window and column: minutes of compiling
+pytestmark = pytest.mark.slow
+
 SEEDS = 130  # for each of the kinds
 
 

@@ -541,26 +541,75 @@ def test_errors_leave_the_window():
     assert again.query() == "abcdefgh" * 60 + "ijkl" * 90
 
 
-def test_a_cut_that_raises_leaves_the_window():
-    fail = [False]
+@both
+@pytest.mark.parametrize("fatal", [1, 2, 3, 5, 8])
+def test_a_cut_that_raises_leaves_the_window(algorithm, fatal):
+    """Whichever of its combines it is: what was put into pages that had come for it goes back with them."""
+    left = [10**9]
 
     def combine(a, b):
-        if fail[0]:
+        left[0] -= 1
+        if not left[0]:
             raise ArithmeticError("no")
         return a + b
 
-    for algorithm in (AMTA, LogMTA):
-        fail[0] = False
-        w = small(algorithm, Aggregate(lift=lambda x: x, combine=combine, identity="", name="fragile"))
-        w.insert_many("abcdefghijkl" * 80)
-        fail[0] = True
-        with pytest.raises(ArithmeticError):
-            w.evict_many(501)
-        fail[0] = False
-        w.check_invariants()
+    w = small(algorithm, Aggregate(lift=lambda x: x, combine=combine, identity="", name="fragile"))
+    w.insert_many("abcdefghijkl" * 80)
+    left[0] = fatal
+    with pytest.raises(ArithmeticError):
+        w.evict_many(512)  # full pairs at the head of most levels: many combines
+    left[0] = 10**9
+    w.check_invariants()
+    w.evict()
+    w.check_invariants()
+    assert w.query() == ("abcdefghijkl" * 80)[1:]
+
+
+@both
+def test_every_cut_brings_its_pages(algorithm):
+    """From windows whose levels begin on either side of a pair, to heads on either side of a page."""
+    letters = "abcdefghijklmnopqrstuvwxyz" * 20
+    for begin in (0, 1, 2, 3, 7):
+        for k in range(1, 380, 9):
+            w = small(algorithm, text)
+            for letter in letters[:400]:
+                w.insert(letter)
+            for _ in range(begin):
+                w.evict()
+            w.evict_many(k)
+            w.check_layers()
+            for i in range(min(20, len(w))):
+                assert w.query() == letters[begin + k + i : 400]
+                w.evict()
+
+
+def test_pages_that_a_checkpoint_needs_are_not_deleted():
+    store = stores.memory()
+    w, rows = small(AMTA, text, store), "abcdefgh" * 400
+    w.insert_many(rows)
+    w.checkpoint()
+    for _ in range(2500):
         w.evict()
-        w.check_invariants()
-        assert w.query() == ("abcdefghijkl" * 80)[1:]
+    w.insert_many("x" * 500)
+    w.pager.flush()
+    before = len(list(store.scan(*all_of("window"))))
+    again = AMTA.open(text, store)
+    again.check_invariants()
+    assert again.query() == rows
+    again.evict_many(3000)
+    again.checkpoint()  # and now they are
+    again.pager.flush()
+    assert len(list(store.scan(*all_of("window")))) < before / 4
+
+
+def test_positions_are_never_used_twice():
+    """Not even by a window that was empty and changed its form: a page's key would be another page's, too."""
+    w = small(AMTA, order)
+    w.insert_many(np.arange(300))
+    w.evict_many(300)
+    end = w._marks(0)[1]
+    w.insert(1)
+    assert not w.form.compiled and w._marks(0)[:2] == (end, end + 1)
 
 
 def test_a_step_over_compiled_columns_that_raises_leaves_the_window():
