@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -365,6 +366,18 @@ def test_a_row_from_the_far_future():
     assert live.report.late == 2
     start = 2**61 // 10 * 10
     assert sent(live.close()) == [(start, start + 10, 1)]
+
+
+def test_a_lateness_that_reaches_before_all_time():
+    """1700 less 10,000 days is before what 64 bits of nanoseconds can tell: nothing is late, nothing wraps."""
+    query = windrow.Query(
+        time="ts", windows=win.tumbling("1 day"), aggregates={"n": agg.count()}, lateness="10000 days"
+    )
+    live = query.open()
+    days = pa.array(np.array(["1700-01-02", "1700-01-01"], "M8[ns]"))
+    got = arrow_rows(live.push(pa.table({"ts": days})))
+    assert live.report.late == 0 and got == []
+    assert [row["n"] for row in arrow_rows(live.close())] == [1, 1]
 
 
 def test_nothing_after_close():

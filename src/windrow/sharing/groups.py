@@ -19,6 +19,7 @@ from windrow.engine.batch import form_for, sample_rows
 from windrow.engine.columns import allocate
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.inputs import Column
+from windrow.errors import WindrowError
 
 #: mark the row numbers of a column: of all rows, and of those that are not null
 ROW_OF, VALID_ROW_OF = "\0", "\1"
@@ -155,7 +156,9 @@ def arrange(aggregates: Mapping[str, Aggregate], columns: Mapping[str, Column], 
     slow: dict[str, Aggregate] = {}
     for name, aggregate in wanted.items():
         own = [columns[column] for column in aggregate.columns]
-        if not aggregate.builtin and own and len(own[0].values) > 2:
+        if aggregate.builtin:
+            _check_types(aggregate, own)
+        elif own and len(own[0].values):
             check_laws(aggregate, sample_rows(tuple(own)), synthetic=True)
         bound = _by_row_number(aggregate, own, nullable)
         if aggregate.combines is None and form(*_joined([bound])) is not None:
@@ -184,6 +187,20 @@ def _counted(form: Form, aggregates: list[Aggregate]) -> Form:
         return combine(older, newer)
 
     return replace(form, combine=tallied) if counting else form
+
+
+def _check_types(aggregate: Aggregate, own: list[Column]) -> None:
+    """Text where a number is needed is refused before any row is taken in."""
+    if not any(column.kind == "object" for column in own):
+        return
+    row = []
+    for column in own:
+        values = column.objects() if len(column.values) else [""]  # an outline: texts that nobody has read
+        row.append(next((value for value in values if value is not None), None))
+    try:
+        aggregate.monoid_lift(*row)
+    except TypeError as error:
+        raise WindrowError(f"{aggregate!r}: {error}; look at column {', '.join(aggregate.columns)}") from error
 
 
 def _joined(aggregates: list[Aggregate]) -> tuple[Join, tuple[str, ...]]:

@@ -98,6 +98,7 @@ def slide(group: Group, algorithm: str, columns: tuple[Column, ...], keys: np.nd
 def _window(group: Group, algorithm: str, capacity: int) -> Any:
     """An empty window that runs in the group's form, where the algorithm can."""
     w = ALGORITHMS[algorithm](group.of)
-    if not w.plain_only and w.of is group.of:
+    inverts = not w.counted or (group.form.compiled and group.form.inverse is not None)
+    if not w.plain_only and w.of is group.of and inverts:
         w._start(group.form, max(capacity, 1))
     return w
