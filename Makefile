@@ -9,10 +9,10 @@ demo: $(READY)  ## the main job, with what it installs itself
 	$(BIN)/windrow demo
 
 test: check  ## static checks, then the tests
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 test-slow: $(READY)  ## the long checks
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 mutants: $(READY)  ## breaks the algorithms on purpose; every mutant must be caught
 	$(BIN)/python tests/mutants.py

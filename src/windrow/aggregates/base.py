@@ -93,6 +93,8 @@ class Aggregate:
         commutative: the order of rows does not matter.
         selective: `combine` returns one of its arguments (min- and max-like).
         name: for messages; the class of a user's aggregate is known as "user's own" otherwise.
+        returns: the type of the answer, a pyarrow type or its name ("float64"), for Spark, which wants to know types
+            before there are rows. Needed only where the answer for one made-up row does not tell it.
     """
 
     columns: tuple[str, ...] = ()
@@ -117,6 +119,7 @@ class Aggregate:
         commutative: bool = False,
         selective: bool = False,
         name: str = "user's own",
+        returns: Any = None,
     ) -> None:
         for label, function in (("lift", lift), ("combine", combine), ("lower", lower)):
             if not callable(function):
@@ -124,6 +127,7 @@ class Aggregate:
         self.lift, self.combine, self.lower, self.identity = lift, combine, lower, identity
         self.inverse = inverse
         self.commutative, self.selective, self.name = commutative, selective, name
+        self.returns = returns
         self.core_lift, self.core_combine, self.core_lower = lift, combine, lower
         self.core_inverse = inverse
         self.numeric: Callable[[Sequence[str]], Numeric | None] = self._own_numeric

@@ -1,0 +1,53 @@
+"""The passes that Spark's workers run, without Spark: partitions are cut, exchanged and sorted here."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pyarrow as pa
+
+from windrow import Query, frames
+from windrow.engine.grouping import factorize
+from windrow.local.intake import named_columns
+from windrow.spark.partials import FIRST, Answered, Folded, partial_schema, sliceable
+from windrow.spark.rows import SortedRows
+from windrow.spark.shapes import plain_type, result_schema
+
+
+def batches(rng: random.Random, table: pa.Table) -> list[pa.RecordBatch]:
+    """The table in batches of a few rows, empty ones among them."""
+    found, at = [], 0
+    table = table.combine_chunks()
+    while at < table.num_rows:
+        size = rng.randint(0, 9)
+        found += table.slice(at, size).to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+        at += size
+    return found
+
+
+def by_key(table: pa.Table, by: tuple[str, ...], then: list[str]) -> pa.Table:
+    """Sorted by key and further columns, nulls first, otherwise as it is."""
+    codes = factorize(frames.read(table).keys(by))[0] if by else np.zeros(table.num_rows, np.int64)
+    columns = [_ranks(table[name]) for name in then]
+    return table.take(np.lexsort([np.arange(table.num_rows), *reversed(columns), codes]))
+
+
+def _ranks(column: pa.ChunkedArray) -> np.ndarray:
+    values = column.cast(pa.int64())
+    return np.array([-(2**63) if v is None else v for v in values.to_pylist()], object)
+
+
+def ran(query: Query, table: pa.Table, rng: random.Random) -> pa.Table:
+    """The query over the table, cut into partitions."""
+    table = table.cast(pa.schema([pa.field(f.name, plain_type(f.type)) for f in table.schema]))
+    schema = result_schema(query, table.schema)
+    if sliceable(query):
+        partials = partial_schema(query, table.schema)
+        fold, rows = Folded(query, partials), table.select(named_columns(query))
+        cut = rng.randint(0, table.num_rows)
+        parts = [pa.Table.from_batches(fold(iter(batches(rng, part))), partials) for part in (rows[cut:], rows[:cut])]
+        slices = by_key(pa.concat_tables(parts), query.by, [FIRST])
+        return pa.Table.from_batches(Answered(query, table.schema, schema)(iter(batches(rng, slices))), schema)
+    rows = by_key(table, query.by, [] if query.time is None else [query.time])
+    return pa.Table.from_batches(SortedRows(query, schema, query.by)(iter(batches(rng, rows))), schema)

@@ -1,0 +1,213 @@
+"""Queries over Spark DataFrames against the engine in this process, and against Spark's own windows."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import windrow
+from tests.query.own_windows import Bursts
+from windrow import agg, swag, win
+from windrow.errors import WindrowError
+
+spread = windrow.Aggregate(
+    lift=lambda x: (x, x),
+    combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    lower=lambda s: s[1] - s[0],
+    identity=(math.inf, -math.inf),
+    commutative=True,
+)
+
+#: of Spark's own, of a user's, not commutative, a sketch
+ORDERED = {
+    "total": agg.sum("i"),
+    "most": agg.max("f"),
+    "who": agg.max_by("w", "i"),
+    "text": agg.concat("w"),
+    "spread": spread("f2"),
+    "about": agg.approx_count_distinct("w"),
+}
+#: the same in plain Python: compiling it for each kind of window takes minutes, and is tested elsewhere
+PLAIN = {name: swag.counting(aggregate) for name, aggregate in ORDERED.items()}
+IN_ANY_ORDER = {name: a for name, a in ORDERED.items() if name not in ("who", "text")}
+
+
+def at_most_five(total, old):
+    return total.n - old.n >= 5
+
+
+ONCE = {
+    "sliding": win.sliding("60 seconds", every="7 seconds"),
+    "apart": win.sliding("2 seconds", every="5 seconds", origin="1 second"),
+    "rows": win.sliding(10, every=3),
+    "column": win.sliding(6, every=2, on="i2"),
+    "session": win.session("4 seconds"),
+    "punctuated": win.punctuated("f2 > 1.2"),
+    "landmark": win.landmark("f2 > 1.2", every="3 seconds"),
+    "last": win.last(3, every="10 seconds"),
+    "own": win.user_defined(Bursts),
+}
+PER_ROW = {
+    "trailing": win.trailing("9 seconds"),
+    "both": win.trailing("9 seconds", closed="both"),
+    "left": win.trailing("9 seconds", closed="left"),
+    "rows": win.trailing(5),
+    "policy": win.policy(at_most_five, over={"n": agg.count()}),
+}
+
+
+def rows(n: int = 500, seed: int = 0) -> pa.Table:
+    """Ties, nulls, NaN, a key with most of the rows, times before 1970."""
+    rng = np.random.default_rng(seed)
+    f = np.round(rng.normal(size=n), 1)
+    f[rng.random(n) < 0.05] = np.nan
+
+    def holed(values, kind=None, share=0.1):
+        return pa.array([None if rng.random() < share else v for v in values], kind)
+
+    times = rng.integers(-100, 200, n) * 1_000_000
+    return pa.table(
+        {
+            "ts": holed(times.tolist(), pa.int64(), 0.02).cast(pa.timestamp("us", "UTC")),
+            "k": holed(rng.choice(["a", "b", "c"], n, p=[0.8, 0.15, 0.05]).tolist()),
+            "i": holed(rng.integers(-5, 9, n).tolist()),
+            "i2": rng.integers(-20, 20, n),
+            "f": holed(f.tolist()),
+            "f2": np.round(rng.normal(size=n), 2),
+            "w": holed(rng.choice(["x", "yy", "z", ""], n).tolist()),
+            "flag": holed((rng.random(n) < 0.3).tolist()),
+            "d": [datetime.date(2020, 1, 1 + int(v)) for v in rng.integers(0, 9, n)],
+            "money": [Decimal(int(v)).scaleb(-2) for v in rng.integers(-999, 999, n)],
+            "list": [[int(v), int(v) + 1] for v in rng.integers(0, 9, n)],
+            "struct": [{"a": int(v), "b": str(v)} for v in rng.integers(0, 9, n)],
+        }
+    )
+
+
+def plain(table: pa.Table) -> list[tuple]:
+    """Rows without an order, comparable; floats to twelve digits."""
+
+    def value(v):
+        if isinstance(v, float):
+            return "NaN" if v != v else f"{v + 0.0:.12g}"
+        return repr(v)
+
+    return sorted(tuple(value(row[name]) for name in sorted(row)) for row in table.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def table():
+    return rows()
+
+
+@pytest.fixture(scope="module")
+def frame(spark, table):
+    """The rows in several partitions, one of them empty, in their order."""
+    half = spark.createDataFrame(table.slice(0, 200)).coalesce(1)
+    rest = spark.createDataFrame(table.slice(200)).coalesce(1)
+    return half.union(half.filter("false")).union(rest)
+
+
+def check(query, frame, table):
+    got = query.run(frame).toArrow()
+    expected = query.run(table)
+    assert got.column_names == expected.column_names
+    assert plain(got) == plain(expected)
+    return got
+
+
+@pytest.mark.parametrize("by", [None, "k"])
+@pytest.mark.parametrize("kind", ONCE)
+def test_windows_that_report_once(kind, by, frame, table):
+    got = check(windrow.Query(time="ts", by=by, windows=ONCE[kind], aggregates=PLAIN), frame, table)
+    assert got.num_rows > 0
+
+
+@pytest.mark.parametrize("by", [None, "k"])
+@pytest.mark.parametrize("kind", PER_ROW)
+def test_windows_that_report_with_each_row(kind, by, frame, table):
+    got = check(windrow.Query(time="ts", by=by, windows=PER_ROW[kind], aggregates=PLAIN), frame, table)
+    assert got.num_rows == table.num_rows
+
+
+@pytest.mark.parametrize("windows", [win.trailing("9 seconds"), win.sliding("60 seconds", every="7 seconds")])
+def test_compiled(windows, frame, table):
+    check(windrow.Query(time="ts", by="k", windows=windows, aggregates=ORDERED), frame, table)
+
+
+@pytest.mark.parametrize("by", [None, ["k", "i"]])
+def test_partials_alone_are_exchanged(by, frame, table):
+    windows = {name: ONCE[name] for name in ("sliding", "apart", "session")}
+    query = windrow.Query(time="ts", by=by, windows=windows, aggregates=IN_ANY_ORDER)
+    check(query, frame.repartition(3), table)
+    plan = query.run(frame)._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("Exchange") == 1 and "Expand" not in plan
+    assert "partials" in query.explain(frame)
+
+
+def test_several_windows_in_one_pass(frame, table):
+    windows = {f"w{i}": win.sliding(f"{i} seconds", every="2 seconds") for i in range(1, 30)}
+    check(windrow.Query(time="ts", by="k", windows=windows, aggregates={"n": agg.count()}), frame, table)
+    trailing = {f"w{i}": win.trailing(f"{i} seconds") for i in (1, 10)}
+    check(windrow.Query(time="ts", by="k", windows=trailing, aggregates={"n": agg.count()}), frame, table)
+
+
+def test_types_pass_through(frame, table):
+    aggregates = {
+        "money_sum": agg.sum("money"),
+        "money_max": agg.max("money"),
+        "day": agg.max("d"),
+        "when": agg.last("ts"),
+        "lists": agg.max_by("list", "f2"),
+        "structs": agg.max_by("struct", "f2"),
+        "all": agg.collect_list("i"),
+        "sum": agg.sum("i"),
+    }
+    for windows in (win.trailing("9 seconds"), win.tumbling("20 seconds")):
+        check(windrow.Query(time="ts", by="k", windows=windows, aggregates=aggregates), frame, table)
+
+
+def test_other_time_columns(spark, table):
+    ticks = table["ts"].cast(pa.int64())
+    for kind in (pa.int64(), pa.timestamp("us")):
+        other = table.select(["k", "i", "f2"]).append_column("ts", ticks.cast(kind))
+        frame = spark.createDataFrame(other)
+        if kind != pa.int64():
+            frame = frame.withColumn("ts", frame.ts.cast("timestamp_ntz"))
+        for windows in (win.trailing("9 seconds"), win.sliding("9 seconds", every="2 seconds")):
+            for by in (None, "k"):
+                check(windrow.Query(time="ts", by=by, windows=windows, aggregates={"n": agg.sum("i")}), frame, other)
+    days = table.select(["d", "i"])
+    frame = spark.createDataFrame(days)
+    for windows in (win.trailing("2 days"), win.tumbling("2 days")):
+        check(windrow.Query(time="d", windows=windows, aggregates={"n": agg.sum("i")}), frame, days)
+
+
+def test_keys_that_are_equal_and_do_not_look_so(spark):
+    odd = pa.table({"ts": [1, 2, 3, 4, 5, 6], "k": [0.0, -0.0, math.nan, -math.nan, None, 1.0], "x": [1] * 6})
+    frame = spark.createDataFrame(odd).repartition(3)
+    for windows in (win.tumbling("1 second"), win.trailing(9), win.trailing("1 second")):
+        query = windrow.Query(time="ts", by="k", windows=windows, aggregates={"n": agg.sum("x")})
+        got = sorted(query.run(frame).toArrow()["n"].to_pylist())
+        assert got == ([1, 1, 2, 2] if not query.per_row else [1, 1, 1, 1, 2, 2])
+
+
+def test_no_rows(frame, table):
+    none = frame.filter("false")
+    for windows in (win.trailing("9 seconds"), win.tumbling("20 seconds"), win.tumbling(3)):
+        got = windrow.Query(time="ts", by="k", windows=windows, aggregates=PLAIN).run(none)
+        assert got.toArrow().num_rows == 0 and got.columns[-1] == "about"
+
+
+def test_what_is_wrong_is_said_before_any_row_is_read(frame):
+    with pytest.raises(WindrowError, match=r"no column 'y'.*ts, k, i"):
+        windrow.Query(windows=win.trailing(3), aggregates={"n": agg.sum("y")}).run(frame)
+    with pytest.raises(WindrowError, match="a column 'i' already"):
+        windrow.Query(windows=win.trailing(3), aggregates={"i": agg.sum("i")}).run(frame)
+    with pytest.raises(WindrowError, match="number is needed"):
+        windrow.Query(windows=win.trailing(3), aggregates={"n": agg.sum("w")}).run(frame)
