@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from windrow.aggregates.adopted import adopted, is_aggregator
 from windrow.aggregates.base import Aggregate
 from windrow.errors import WindrowError
 from windrow.identity import facts
+from windrow.stores.base import Store
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import TIME, Measure, Window
 from windrow.windows.durations import micros
@@ -58,12 +60,16 @@ class Query:
 
     Args:
         windows: a window of `windrow.win`, or several by name.
-        aggregates: aggregates of `windrow.agg` (or your own), bound to columns, by the name of their result.
+        aggregates: aggregates of `windrow.agg` (or your own), bound to columns, by the name of their result. A Python
+            `Aggregator` of Spark's is given with its columns: `(MyAggregator(), "price")`.
         time: the event-time column; None: rows count in the order in which they come.
         by: the key column or columns; each key has windows of its own.
         lateness: on streams, how far behind the newest row a row may come: a duration.
         algorithm: "auto", or a name of `windrow.swag.ALGORITHMS`. Never changes an answer.
-        store: None: state lives in memory.
+        store: None: state lives in memory. One of `windrow.stores`: a live query (`open`) keeps the partials of its
+            periodic, trailing and policy windows there, and O(log n) pages of them in memory, for each key by itself:
+            for a few keys with big windows. Windows of other kinds stay in memory, and `run` does not use it: the
+            table is in memory already. Never changes an answer.
         favor: "throughput", or "latency": constant time in the worst case, too.
         changes_only: a result only where it differs from the key's last one.
         partial: windows that the data ends inside, too.
@@ -95,7 +101,9 @@ class Query:
     ) -> None:
         self.named = isinstance(windows, Mapping)
         self.windows: dict[str, Window] = dict(windows) if isinstance(windows, Mapping) else {ONLY: windows}
-        self.aggregates = dict(aggregates) if isinstance(aggregates, Mapping) else aggregates
+        self.aggregates: dict[str, Aggregate] = (
+            {name: _accepted(a) for name, a in aggregates.items()} if isinstance(aggregates, Mapping) else aggregates
+        )
         self.time = time
         self.by: tuple[str, ...] = () if by is None else (by,) if isinstance(by, str) else tuple(by)
         self.lateness = 0 if lateness is None else micros(lateness)
@@ -128,7 +136,10 @@ class Query:
         return OPENERS["open"](self)
 
     def resume(self, snapshot: bytes) -> Any:
-        """Goes on from a snapshot of `open()`'s; `SnapshotError` where it is damaged or of another query."""
+        """Goes on from a snapshot of `open()`'s; `SnapshotError` where it is damaged or of another query.
+
+        A query with a store needs the same store, as the snapshot or the one after it left it.
+        """
         return OPENERS["resume"](self, snapshot)
 
     def explain(self, data: Any = None) -> str:
@@ -172,6 +183,8 @@ class Query:
         self._check_aggregates()
         if self.algorithm != "auto" and self.algorithm not in ALGORITHMS:
             raise WindrowError(f"algorithm is auto or one of {', '.join(ALGORITHMS)}, not {self.algorithm!r}")
+        if self.store is not None and not isinstance(self.store, Store):
+            raise WindrowError(f"store is one of windrow.stores, such as stores.rocksdb(path), not {self.store!r}")
         if self.favor not in FAVORS:
             raise WindrowError(f"favor is {' or '.join(FAVORS)}, not {self.favor!r}")
         if self.slicing not in SLICINGS:
@@ -223,3 +236,10 @@ class Query:
                 raise WindrowError(f"aggregates['{name}']: name its column(s), such as agg.{aggregate.name}('x')")
             if not isinstance(name, str) or not name or name in taken:
                 raise WindrowError(f"an aggregate cannot be called {name!r}: the result has that column already")
+
+
+def _accepted(aggregate: Any) -> Any:
+    """The aggregate; one of Spark's own, given as (aggregator, *columns), made into one of ours."""
+    if isinstance(aggregate, tuple) and aggregate and is_aggregator(aggregate[0]):
+        return adopted(aggregate[0])(*aggregate[1:])
+    return aggregate

@@ -10,7 +10,7 @@ import pyarrow as pa
 from windrow import Query, frames
 from windrow.engine.grouping import factorize
 from windrow.local.intake import named_columns
-from windrow.spark.partials import FIRST, Answered, Folded, partial_schema, sliceable
+from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
 from windrow.spark.rows import SortedRows
 from windrow.spark.shapes import plain_type, result_schema
 
@@ -46,6 +46,11 @@ def ran(query: Query, table: pa.Table, rng: random.Random) -> pa.Table:
         partials = partial_schema(query, table.schema)
         fold, rows = Folded(query, partials), table.select(named_columns(query))
         cut = rng.randint(0, table.num_rows)
+        if not in_any_order(query):  # parts of time, each in order
+            rows = by_key(rows, (), [query.time])
+            times = rows[query.time].cast(pa.int64()).to_pylist()
+            while 0 < cut < len(times) and times[cut] == times[cut - 1]:
+                cut += 1
         parts = [pa.Table.from_batches(fold(iter(batches(rng, part))), partials) for part in (rows[cut:], rows[:cut])]
         slices = by_key(pa.concat_tables(parts), query.by, [FIRST])
         return pa.Table.from_batches(Answered(query, table.schema, schema)(iter(batches(rng, slices))), schema)

@@ -135,9 +135,87 @@ def test_windows_that_report_with_each_row(kind, by, frame, table):
     assert got.num_rows == table.num_rows
 
 
+@pytest.mark.parametrize("by", [None, "k"])
 @pytest.mark.parametrize("windows", [win.trailing("9 seconds"), win.sliding("60 seconds", every="7 seconds")])
-def test_compiled(windows, frame, table):
-    check(windrow.Query(time="ts", by="k", windows=windows, aggregates=ORDERED), frame, table)
+def test_compiled(windows, by, frame, table):
+    """Labels travel with the partials of slices where there is no key."""
+    check(windrow.Query(time="ts", by=by, windows=windows, aggregates=ORDERED), frame, table)
+
+
+class Extremes:
+    """As Spark's Python `Aggregator` is written: a buffer that is changed in place."""
+
+    def zero(self):
+        return []
+
+    def reduce(self, buffer, value):
+        return self.merge(buffer, [] if value is None else [value, value])
+
+    def merge(self, a, b):
+        values = [*a, *b]
+        a[:] = [min(values), max(values)] if values else []
+        return a
+
+    def finish(self, buffer):
+        return f"{buffer[0]} to {buffer[1]}" if buffer else "none"
+
+
+def test_an_aggregator_of_sparks(frame, table):
+    for windows in (win.trailing("9 seconds", closed="none"), win.sliding("60 seconds", every="7 seconds")):
+        query = windrow.Query(time="ts", by="k", windows=windows, aggregates={"both": (Extremes, "i")})
+        got = check(query, frame, table)
+        assert any(both not in ("none", None) for both in got["both"].to_pylist())
+
+
+@pytest.fixture(scope="module")
+def many(spark):
+    """200 random tables in one frame, told apart by a column."""
+    tables = [rows(30, seed).select(["ts", "k", "i", "f"]) for seed in range(200)]
+    numbers = [pa.array([i] * 30) for i in range(200)]
+    both = pa.concat_tables([t.append_column("t", n) for t, n in zip(tables, numbers, strict=True)])
+    both = both.append_column("row", pa.array(range(both.num_rows)))
+    return spark.createDataFrame(both).filter("ts is not null").repartition(4).sortWithinPartitions("row").cache()
+
+
+ALIKE = {
+    "total": (agg.sum("i"), lambda F: F.sum("i")),
+    "most": (agg.max("f"), lambda F: F.max("f")),
+    "least": (agg.min("f"), lambda F: F.min("f")),
+    "rows": (agg.count("i"), lambda F: F.count("i")),
+    "mean": (agg.mean("i"), lambda F: F.avg("i")),
+    "spread": (agg.stddev("i"), lambda F: F.stddev("i")),
+}
+
+
+def test_periodic_windows_equal_sparks_own(many):
+    from pyspark.sql import functions as F
+
+    query = windrow.Query(
+        time="ts", by=["t", "k"], windows=win.sliding("60 seconds", every="7 seconds"),
+        aggregates={name: ours for name, (ours, _) in ALIKE.items()},
+    )  # fmt: skip
+    theirs = many.groupBy("t", "k", F.window("ts", "60 seconds", "7 seconds").alias("w"))
+    theirs = theirs.agg(*[make(F).alias(name) for name, (_, make) in ALIKE.items()])
+    theirs = theirs.select("t", "k", F.col("w.start").alias("start"), F.col("w.end").alias("end"), *ALIKE)
+    assert plain(query.run(many).toArrow()) == plain(theirs.toArrow())
+
+
+def test_trailing_windows_equal_sparks_own(many):
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    seconds = Window.partitionBy("t", "k").orderBy(F.unix_micros("ts"))
+    frames = {
+        win.trailing("9 seconds", closed="both"): seconds.rangeBetween(-9_000_000, 0),
+        win.trailing(5): Window.partitionBy("t", "k").orderBy("ts", "row").rowsBetween(-4, 0),
+    }
+    for window, frame in frames.items():
+        query = windrow.Query(
+            time="ts", by=["t", "k"], windows=window, aggregates={name: ours for name, (ours, _) in ALIKE.items()}
+        )
+        theirs = many.select("*", *[make(F).over(frame).alias(name) for name, (_, make) in ALIKE.items()])
+        in_order = many.coalesce(1).sortWithinPartitions("row")  # ties are broken by the input's own order
+        assert plain(query.run(in_order).toArrow()) == plain(theirs.toArrow())
 
 
 @pytest.mark.parametrize("by", [None, ["k", "i"]])

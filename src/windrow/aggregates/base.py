@@ -65,6 +65,8 @@ class Numeric:
     answer: str | None = "float64"
     total: bool = True
     restores_input: bool = False  # the answer is one of the first input's values (min, max, first ...)
+    #: which number of the partial is the first input's value, handed on as it is; None: none
+    carries: int | None = None
     #: the same without a count of rows, where there is one to be spared
     sized: Sized | None = None
 

@@ -105,6 +105,7 @@ def keyed(lift_ints, lift_floats, sign) -> Callable[[str], Numeric]:
             (-TOP - 1, 0),
             answer=x_dtype,
             restores_input=True,
+            carries=None if x_dtype == "float64" else 1,
             freeze=lambda p: tuple(int(v) for v in lift(p[1], p[0])),
             thaw=lambda p: (unkeyed(sign(int(p[0]))), native(lower(p)), True),
         )
@@ -120,22 +121,24 @@ def numeric_max_by(dtypes: Sequence[str]) -> Numeric:
     if dtypes[1] == "float64":
         return MAX_KEYED(dtypes[0])
     identity = (LOWEST[dtypes[1]], ZERO[dtypes[0]], False)
-    return Numeric(lift_by, combine_max_by, the_second, identity, answer=None, restores_input=True)
+    return Numeric(lift_by, combine_max_by, the_second, identity, answer=None, restores_input=True, carries=1)
 
 
 def numeric_min_by(dtypes: Sequence[str]) -> Numeric:
     if dtypes[1] == "float64":
         return MIN_KEYED(dtypes[0])
     identity = (HIGHEST[dtypes[1]], ZERO[dtypes[0]], False)
-    return Numeric(lift_by, combine_min_by, the_second, identity, answer=None, restores_input=True)
+    return Numeric(lift_by, combine_min_by, the_second, identity, answer=None, restores_input=True, carries=1)
 
 
 def numeric_first(dtypes: Sequence[str]) -> Numeric:
-    return Numeric(lift_present, combine_first, the_first, (ZERO[dtypes[0]], False), answer=None, restores_input=True)
+    identity = (ZERO[dtypes[0]], False)
+    return Numeric(lift_present, combine_first, the_first, identity, answer=None, restores_input=True, carries=0)
 
 
 def numeric_last(dtypes: Sequence[str]) -> Numeric:
-    return Numeric(lift_present, combine_last, the_first, (ZERO[dtypes[0]], False), answer=None, restores_input=True)
+    identity = (ZERO[dtypes[0]], False)
+    return Numeric(lift_present, combine_last, the_first, identity, answer=None, restores_input=True, carries=0)
 
 
 MAX_BY = Builtin("max_by", lift_by, combine_max_by, the_second, selective=True, needs=(1,), numeric=numeric_max_by)

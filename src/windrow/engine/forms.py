@@ -43,6 +43,7 @@ class Form:
     outputs: tuple[np.dtype | None, ...] = ()  # of the answers; None: objects
     checked: tuple[bool, ...] = ()  # which outputs can be null
     restores: tuple[bool, ...] = (False,)  # which answers are values of the part's first column
+    carries: tuple[int | None, ...] = (None,)  # for each part the number that is a value of its first column
     masked: bool = False  # null rows have a place in it
     selective: bool = False  # combine gives one of its arguments
     freeze: Callable[[Any], Any] | None = None
@@ -338,11 +339,16 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, si
         outputs=tuple(np.dtype(part.output) for part in parts),
         checked=tuple(part.masked or part.numeric.defined is not None for part in parts),
         restores=tuple(part.numeric.restores_input for part in parts),
+        carries=tuple(_carried(part) for part in parts),
         masked=any(part.masked for part in parts),
         freeze=_freezer(parts, joined),
         thaw=_thawer(parts, joined),
         total=all(part.numeric.total for part in parts),
     )
+
+
+def _carried(part: _Part) -> int | None:
+    return None if part.numeric.carries is None else part.at + part.masked + part.numeric.carries
 
 
 def _freezer(parts: tuple[_Part, ...], joined: bool) -> Callable[[Any], tuple]:

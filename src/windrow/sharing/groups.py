@@ -5,7 +5,7 @@ What one of them needs and another one has is computed once: a mean of floats is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +55,16 @@ class Group:
     form: Form
     columns: tuple[str, ...]  # as the join takes them, some of them row numbers
     dtypes: dict[str, np.dtype]  # of the columns as they came
+
+    def labels(self) -> dict[int, tuple[str, str]]:
+        """The numbers of a partial that are row numbers: place -> (the aggregate, the column whose rows they are)."""
+        found: dict[int, tuple[str, str]] = {}
+        if not self.form.compiled:
+            return found
+        for name, (_, own), place in zip(self.names, self.of.parts, self.form.carries, strict=True):
+            if own and place is not None and self.columns[own[0]].startswith((ROW_OF, VALID_ROW_OF)):
+                found[place] = (name, self.columns[own[0]][1:])
+        return found
 
     def slots(self, size: int) -> Any:
         """Room for partials."""
@@ -135,8 +145,18 @@ class Arrangement:
         return {name: done[name] for name in self.names}
 
 
-def arrange(aggregates: Mapping[str, Aggregate], columns: Mapping[str, Column], nullable: bool = False) -> Arrangement:
-    """The groups for columns like these. `nullable`: rows to come may have nulls where these have none."""
+def arrange(
+    aggregates: Mapping[str, Aggregate],
+    columns: Mapping[str, Column],
+    nullable: bool = False,
+    untold: Container[str] = (),
+) -> Arrangement:
+    """The groups for columns like these.
+
+    Args:
+        nullable: rows to come may have nulls where these have none.
+        untold: columns of which no value tells the type.
+    """
     wanted, means = _without_means(aggregates, columns)
     # nulls in one column: forms with room for them in all, so that there are two kernels to compile, not 2^columns
     nullable = nullable or any(column.mask is not None for column in columns.values())
@@ -157,7 +177,7 @@ def arrange(aggregates: Mapping[str, Aggregate], columns: Mapping[str, Column], 
     for name, aggregate in wanted.items():
         own = [columns[column] for column in aggregate.columns]
         if aggregate.builtin:
-            _check_types(aggregate, own)
+            _check_types(aggregate, [_NULL if c in untold else columns[c] for c in aggregate.columns])
         elif own and len(own[0].values):
             check_laws(aggregate, sample_rows(tuple(own)), synthetic=True)
         bound = _by_row_number(aggregate, own, nullable)
@@ -174,6 +194,10 @@ def arrange(aggregates: Mapping[str, Aggregate], columns: Mapping[str, Column], 
             assert made is not None  # each of them compiles by itself
             groups.append(Group(tuple(some), joined, made, names, dtypes))
     return Arrangement(tuple(aggregates), tuple(groups), means)
+
+
+#: a column of which nothing is known
+_NULL = Column(np.array([None], object), None, np.dtype(object))
 
 
 def _counted(form: Form, aggregates: list[Aggregate]) -> Form:
@@ -193,14 +217,20 @@ def _check_types(aggregate: Aggregate, own: list[Column]) -> None:
     """Text where a number is needed is refused before any row is taken in."""
     if not any(column.kind == "object" for column in own):
         return
-    row = []
-    for column in own:
-        values = column.objects() if len(column.values) else [""]  # an outline: texts that nobody has read
-        row.append(next((value for value in values if value is not None), None))
     try:
-        aggregate.monoid_lift(*row)
+        aggregate.monoid_lift(*map(_some_value, own))
     except TypeError as error:
         raise WindrowError(f"{aggregate!r}: {error}; look at column {', '.join(aggregate.columns)}") from error
+
+
+def _some_value(column: Column) -> Any:
+    """The first that is not null; a text for an outline, which is one of texts that nobody has read."""
+    if not len(column.values):
+        return ""
+    if column.kind == "object":
+        return next((value for value in column.values if value is not None), None)
+    at = 0 if column.mask is None else int(np.argmax(column.mask))
+    return Column(column.values[at : at + 1], None, column.dtype).objects()[0]
 
 
 def _joined(aggregates: list[Aggregate]) -> tuple[Join, tuple[str, ...]]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from windrow.aggregates.adopted import adopted as aggregate
 from windrow.query import RUNNERS, Query, Report
 
-__all__ = ["Spark", "session"]
+__all__ = ["Spark", "aggregate", "session"]
 
 
 def session(master: str = "local[*]", **options: Any) -> Any:

@@ -7,8 +7,8 @@ as if it had kept them itself, and answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgpack
@@ -17,27 +17,32 @@ import pyarrow as pa
 
 from windrow import frames
 from windrow.engine.grouping import factorize
-from windrow.engine.inputs import Column
+from windrow.engine.inputs import Column, object_array
 from windrow.engine.snapshot import packed, unpacked
 from windrow.local.batch import FOREVER
 from windrow.local.intake import Ordered, take_in
-from windrow.local.machine import Machine
-from windrow.local.results import changed, some, table
+from windrow.local.results import changed, output, some, table
 from windrow.query import Query
 from windrow.sharing.choice import choose
-from windrow.sharing.groups import Answer, Arrangement, Group, arrange
-from windrow.sharing.lane import Lane
+from windrow.sharing.groups import ROW_OF, VALID_ROW_OF, Answer, Arrangement, Group, arrange
+from windrow.sharing.lane import Found, Lane
 from windrow.sharing.slices import Rows, Slices, lowest
 from windrow.spark.chunks import by_key, conformed, gathered
 from windrow.windows.base import TIME
+from windrow.windows.kinds import Periodic, Session
 
-FIRST, LAST, PARTIAL = "__windrow_first", "__windrow_last", "__windrow_partial"
+FIRST, LAST, PARTIAL, LABEL = "__windrow_first", "__windrow_last", "__windrow_partial", "__windrow_label"
 NEVER = lowest(np.int64)
 
 
 def sliceable(query: Query) -> bool:
-    """Whether rows may be folded before they are in order."""
-    return Machine(query).takes_late_rows
+    """Whether windows are runs of slices whose edges are known before any row is."""
+    return all(isinstance(w, (Periodic, Session)) and w.measure == TIME for w in query.windows.values())
+
+
+def in_any_order(query: Query) -> bool:
+    """Whether rows may be folded as they come; otherwise, each slice's in order."""
+    return all(aggregate.commutative for aggregate in query.aggregates.values())
 
 
 def outlines(query: Query, schema: pa.Schema) -> Arrangement:
@@ -53,6 +58,7 @@ def partial_schema(query: Query, schema: pa.Schema) -> pa.Schema:
     for g, group in enumerate(outlines(query, schema).groups):
         kinds = [pa.binary()] if group.form.dtypes is None else [pa.from_numpy_dtype(d) for d in group.form.dtypes]
         fields += [pa.field(f"{PARTIAL}_{g}_{j}", kind) for j, kind in enumerate(kinds)]
+        fields += [pa.field(f"{LABEL}_{g}_{j}", schema.field(of).type) for j, (_, of) in group.labels().items()]
     return pa.schema(fields)
 
 
@@ -67,9 +73,12 @@ class Folded:
 
     query: Query
     schema: pa.Schema  # of the partials
+    #: the rows are sorted by the part of time they are in, and in order there; None: they are in no order
+    part: str | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for chunk in gathered(batches):
+        tables = gathered(batches) if self.part is None else by_key(batches, [self.part], lambda rows: rows)
+        for chunk in tables:
             yield from self._slices(chunk.combine_chunks()).to_batches()
 
     def _slices(self, rows: pa.Table) -> pa.Table:
@@ -89,6 +98,7 @@ class Folded:
         columns += [pa.array(slices.first[TIME]), pa.array(slices.last[TIME])]
         for group, slots in zip(arrangement.groups, slices.partials, strict=True):
             columns += _written(group, slots)
+            columns += [rows[of].take(_row_numbers(slots[j], rows)) for j, (_, of) in group.labels().items()]
         return conformed(pa.table(columns, names=self.schema.names), self.schema)
 
 
@@ -98,12 +108,17 @@ def _written(group: Group, slots: Any) -> list[pa.Array]:
     return [pa.array([None if p is None else msgpack.packb(packed(group.of.dump(p))) for p in slots], pa.binary())]
 
 
+def _row_numbers(numbers: np.ndarray, rows: pa.Table) -> pa.Array:
+    """Row numbers to take labels by; a partial of no rows has one that means nothing."""
+    return pa.array(np.clip(numbers, 0, rows.num_rows - 1))
+
+
 def _read(group: Group, columns: list[pa.ChunkedArray]) -> Any:
     if group.form.dtypes is not None:
-        return tuple(
-            column.to_numpy().astype(dtype, copy=False)
-            for column, dtype in zip(columns, group.form.dtypes, strict=True)
-        )
+        arrays = [c.to_numpy().astype(d, copy=False) for c, d in zip(columns, group.form.dtypes, strict=True)]
+        for j in group.labels():  # labels are numbered by their place among the slices
+            arrays[j] = np.arange(len(arrays[j]))
+        return tuple(arrays)
     return [None if p is None else group.of.load(unpacked(msgpack.unpackb(p))) for p in columns[0].to_pylist()]
 
 
@@ -142,9 +157,12 @@ class Answered:
             f.window: f
             for f in lane.step(Rows(nothing, {TIME: nothing}, columns, {}, {}), len(keys), FOREVER, closing=True)
         }
-        in_order = [found[name] for name in query.windows]
+        labels = {
+            name: f"{LABEL}_{g}_{j}" for g, gr in enumerate(arrangement.groups) for j, (name, _) in gr.labels().items()
+        }
+        in_order = [_labelled(found[name], labels) for name in query.windows]
         if query.changes_only:
-            in_order = [some(f, np.flatnonzero(changed(f.key, f.answers, {}))) for f in in_order]
+            in_order = [some(f, np.flatnonzero(changed(f.key, _told(f.answers, frame), {}))) for f in in_order]
         assert query.time is not None
 
         def key_columns(code: np.ndarray) -> dict[str, frames.Output]:
@@ -155,8 +173,30 @@ class Answered:
 
 def _typed_later(answer: Answer) -> frames.Output:
     """The input column that an answer is like is not here; the result's schema knows its type."""
-    return frames.Values(answer.values, answer.there)
+    return output(replace(answer, like=None))
+
+
+def _labelled(found: Found, labels: Mapping[str, str]) -> Found:
+    """Answers that are row numbers are of the columns in which their labels came."""
+    answers = {n: replace(a, rows_of=labels[n]) if n in labels else a for n, a in found.answers.items()}
+    return replace(found, answers=answers)
+
+
+def _told(answers: Mapping[str, Answer], frame: frames.Frame) -> dict[str, Answer]:
+    """Answers that can be compared: labels instead of their numbers."""
+
+    def told(answer: Answer) -> Answer:
+        if answer.rows_of is None:
+            return answer
+        values = object_array(frame.objects(answer.rows_of, answer.values))
+        there = np.fromiter((value is not None for value in values), bool, len(values))
+        return Answer(values, there if answer.there is None else there & answer.there)
+
+    return {name: told(answer) for name, answer in answers.items()}
 
 
 def _no_rows(frame: frames.Frame, name: str) -> Column:
-    return frame.column(name) if name else Column(np.empty(0, np.int64), None, np.dtype(np.int64))
+    """A column without rows; row numbers and nothing at all are numbers."""
+    if not name or name.startswith((ROW_OF, VALID_ROW_OF)):
+        return Column(np.empty(0, np.int64), None, np.dtype(np.int64))
+    return frame.column(name)

@@ -13,23 +13,30 @@ from pyspark.sql import functions as F
 from windrow.query import Query
 from windrow.spark.rows import CONTEXT
 from windrow.windows.base import TIME
-from windrow.windows.kinds import Trailing
+from windrow.windows.kinds import Periodic, Session, Trailing
 
 PART = "__windrow_part"
-#: how many windows long a part is
-LONG = 8
+#: how many windows long a part is: its context is one window, so a key costs 1/8 more; many keys are seldom large
+LONG, LONG_KEYED = 8, 64
 
 
-def splittable(query: Query) -> bool:
-    """Whether each row's answer needs no more than rows of a known time before it, and there is one key only."""
+def reaching(query: Query) -> bool:
+    """Whether each row's answer needs no more than the rows of a known time before it."""
     windows = query.windows.values()
-    trailing = all(isinstance(w, Trailing) and w.measure == TIME for w in windows)
-    return trailing and not query.by and not query.changes_only
+    return all(isinstance(w, Trailing) and w.measure == TIME for w in windows) and not query.changes_only
 
 
 def length(query: Query) -> int:
     """Microseconds of a part."""
-    return LONG * reach(query)
+    if reaching(query):
+        return (LONG_KEYED if query.by else LONG) * reach(query)
+    spans = [1]
+    for window in query.windows.values():
+        if isinstance(window, Periodic):
+            spans += [int(window.range), 16 * int(window.every)]
+        elif isinstance(window, Session):
+            spans.append(64 * int(window.gap))
+    return max(spans)
 
 
 def reach(query: Query) -> int:
@@ -37,20 +44,25 @@ def reach(query: Query) -> int:
     return max(1, *(int(w.range) for w in query.windows.values() if isinstance(w, Trailing)))
 
 
-def told(query: Query) -> str:
-    return f"parts of {length(query) / 1e6:g} s, each with the {reach(query) / 1e6:g} s before it as context"
-
-
-def split(query: Query, data: Any) -> Any:
+def with_context(query: Query, data: Any) -> Any:
     """Each row in its own part, and as context in the next one where windows reach back to it."""
+    micros, own, long = _placed(query, data)
+    mine = F.struct(own.alias(PART), F.lit(False).alias(CONTEXT))
+    after = F.struct((own + long).alias(PART), F.lit(True).alias(CONTEXT))
+    reached = micros >= own + long - F.lit(reach(query))
+    return data.select("*", F.inline(F.when(reached, F.array(mine, after)).otherwise(F.array(mine))))
+
+
+def alone(query: Query, data: Any) -> Any:
+    """Each row in its own part."""
+    return data.withColumn(PART, _placed(query, data)[1])
+
+
+def _placed(query: Query, data: Any) -> tuple[Any, Any, Any]:
+    """A row's time, its part's beginning, and the parts' length."""
     assert query.time is not None
     micros, long = _micros(data, query.time), F.lit(length(query))
-    own = micros - F.pmod(micros, long)
-    mine = F.struct(own.alias(PART), F.lit(False).alias(CONTEXT))
-    next_ = F.struct((own + long).alias(PART), F.lit(True).alias(CONTEXT))
-    reached = micros >= own + long - F.lit(reach(query))
-    places = F.when(reached, F.array(mine, next_)).otherwise(F.array(mine))
-    return data.select("*", F.inline(places))
+    return micros, micros - F.pmod(micros, long), long
 
 
 def _micros(data: Any, time: str) -> Any:

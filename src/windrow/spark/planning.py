@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from windrow.errors import WindrowError
 from windrow.local.intake import named_columns, reads_any_column
 from windrow.query import Query
 from windrow.spark import parts
-from windrow.spark.partials import FIRST, Answered, Folded, partial_schema, sliceable
+from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
 from windrow.spark.rows import SortedRows
 from windrow.spark.shapes import result_schema
 
@@ -43,7 +44,9 @@ def planned(query: Query, data: Any) -> Plan:
     for name in named_columns(query):
         if name not in names:
             raise WindrowError(f"there is no column {name!r}; the columns are: {', '.join(names)}")
-    return BySlices(query, data) if sliceable(query) else ByRows(query, data)
+    if sliceable(query) and (in_any_order(query) or not query.by):
+        return BySlices(query, data)
+    return ByRows(query, data)
 
 
 def _arrow(data: Any) -> Any:
@@ -51,20 +54,26 @@ def _arrow(data: Any) -> Any:
 
 
 class BySlices(Plan):
-    """Windows by time, aggregates that do not ask for the rows' order: only partials are exchanged."""
+    """Windows by time: each task folds its rows into slices, and only their partials go to where windows are made."""
 
     def result(self) -> Any:
         query, rows = self.query, _arrow(self.data)
         partials, answers = partial_schema(query, rows), result_schema(query, rows)
         self.steps = [f"Spark reads {', '.join(named_columns(query))}"]
-        named = self.data.select(*[F.col(_quoted(name)) for name in named_columns(query)])
-        folded = named.mapInArrow(Folded(query, partials), from_arrow_schema(partials))
-        self.steps.append("ours, where the rows are: each (key, slice) is folded into one partial")
-        placed = folded.repartition(*map(_quoted, query.by)) if query.by else folded.repartition(1)
+        data = self.data.select(*[F.col(_quoted(name)) for name in named_columns(query)])
+        part = None
+        if not in_any_order(query):
+            part = parts.PART
+            data = parts.alone(query, data.withColumn(TIE, F.monotonically_increasing_id()))
+            data = data.repartition(part).sortWithinPartitions(part, _quoted(query.time or ""), TIE)
+            self.steps.append(f"exchange of the rows by parts of {parts.length(query) / 1e6:g} s, sorted by time")
+        data = _mapped(data, Folded(query, partials, part), partials)
+        self.steps.append("ours, in each task: the rows of each (key, slice) are folded into one partial")
+        data = data.repartition(*map(_quoted, query.by)) if query.by else data.repartition(1)
         self.steps.append(f"exchange of the partials by {', '.join(query.by) or 'nothing: one task'}, sorted by time")
-        placed = placed.sortWithinPartitions(*map(_quoted, query.by), FIRST)
+        data = data.sortWithinPartitions(*map(_quoted, query.by), FIRST)
         self.steps.append("ours: windows from slices, all keys of a partition in one kernel")
-        return placed.mapInArrow(Answered(query, rows, answers), from_arrow_schema(answers))
+        return _mapped(data, Answered(query, rows, answers), answers)
 
 
 class ByRows(Plan):
@@ -78,9 +87,12 @@ class ByRows(Plan):
         data = data.withColumn(TIE, F.monotonically_increasing_id())
         self.steps = [f"Spark reads {'all columns' if whole else ', '.join(named_columns(query))}"]
         by = query.by
-        if parts.splittable(query):
-            data, by = parts.split(query, data), (*by, parts.PART)
-            self.steps.append(f"Spark: {parts.told(query)}")
+        if parts.reaching(query):
+            data, by = parts.with_context(query, data), (*by, parts.PART)
+            self.steps.append(
+                f"Spark puts rows into parts of {parts.length(query) / 1e6:g} s, each with the "
+                f"{parts.reach(query) / 1e6:g} s before it as context, so that a large key is no task of its own"
+            )
         if by:
             data = data.repartition(*map(_quoted, by))
             self.steps.append(f"exchange of the rows by {', '.join(by)}")
@@ -91,7 +103,13 @@ class ByRows(Plan):
         data = data.sortWithinPartitions(*map(_quoted, order))
         self.steps.append(f"sorted by {', '.join(order)}")
         self.steps.append("ours: one pass over each partition, keys told apart inside the kernel")
-        return data.mapInArrow(SortedRows(query, answers, by), from_arrow_schema(answers))
+        return _mapped(data, SortedRows(query, answers, by), answers)
+
+
+def _mapped(data: Any, work: Any, schema: Any) -> Any:
+    with warnings.catch_warnings():  # of pandas 3, which nothing here uses
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        return data.mapInArrow(work, from_arrow_schema(schema))
 
 
 def _quoted(name: str) -> str:
