@@ -177,6 +177,7 @@ def many(spark):
     return spark.createDataFrame(both).filter("ts is not null").repartition(4).sortWithinPartitions("row").cache()
 
 
+#: in plain Python, as above
 ALIKE = {
     "total": (agg.sum("i"), lambda F: F.sum("i")),
     "most": (agg.max("f"), lambda F: F.max("f")),
@@ -192,7 +193,7 @@ def test_periodic_windows_equal_sparks_own(many):
 
     query = windrow.Query(
         time="ts", by=["t", "k"], windows=win.sliding("60 seconds", every="7 seconds"),
-        aggregates={name: ours for name, (ours, _) in ALIKE.items()},
+        aggregates={name: swag.counting(ours) for name, (ours, _) in ALIKE.items()},
     )  # fmt: skip
     theirs = many.groupBy("t", "k", F.window("ts", "60 seconds", "7 seconds").alias("w"))
     theirs = theirs.agg(*[make(F).alias(name) for name, (_, make) in ALIKE.items()])
@@ -211,7 +212,10 @@ def test_trailing_windows_equal_sparks_own(many):
     }
     for window, frame in frames.items():
         query = windrow.Query(
-            time="ts", by=["t", "k"], windows=window, aggregates={name: ours for name, (ours, _) in ALIKE.items()}
+            time="ts",
+            by=["t", "k"],
+            windows=window,
+            aggregates={name: swag.counting(ours) for name, (ours, _) in ALIKE.items()},
         )
         theirs = many.select("*", *[make(F).over(frame).alias(name) for name, (_, make) in ALIKE.items()])
         in_order = many.coalesce(1).sortWithinPartitions("row")  # ties are broken by the input's own order

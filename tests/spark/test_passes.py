@@ -44,7 +44,7 @@ def test_each_kind_compiled(kind, rows, monkeypatch):
 
 def test_the_type_of_an_answer_that_is_not_told():
     rows = pa.schema([("x", pa.int64())])
-    shy = windrow.Aggregate(lambda x: (x,), lambda a, b: a + b, lambda s: None if len(s) < 2 else str(s), identity=())
+    shy = windrow.Aggregate(lambda x: (x,), lambda a, b: a + b, lambda s: None if len(s) < 9 else str(s), identity=())
     query = windrow.Query(windows=win.trailing(3), aggregates={"y": shy("x")})
     with pytest.raises(WindrowError, match="returns="):
         result_schema(query, rows)

@@ -24,6 +24,8 @@ from windrow.windows.base import TIME, Measure, Window
 from windrow.windows.kinds import Last, scaled
 
 FOREVER = highest(np.int64)
+#: from so many rows on, one pass for all aggregates is worth a kernel of its own
+TOGETHER = 1 << 24
 
 
 class Local:
@@ -45,7 +47,17 @@ class Local:
             for a in sorted(query.aggregates.values(), key=lambda a: not a.builtin)
             for name in a.columns
         }
-        return Batch(query, intake, arrange(query.aggregates, needed), watched)
+        # lists and objects without a value do not tell their type: not refused as texts
+        untold = {
+            name
+            for name, column in needed.items()
+            if column.kind == "object"
+            and frame.library in ("arrays", "pandas")
+            and not (frame.rows if column.mask is None else column.mask.any())
+        }
+        return Batch(
+            query, intake, arrange(query.aggregates, needed, untold=untold, together=frame.rows >= TOGETHER), watched
+        )
 
     def explain(self, query: Query, data: Any) -> str:
         if data is None:

@@ -16,6 +16,7 @@ from windrow.query import Query
 from windrow.sharing import passes, slicing
 from windrow.sharing.choice import Choice, choose, for_rows
 from windrow.sharing.groups import Arrangement, Group, arrange
+from windrow.sharing.shelf import storable
 from windrow.swag import counting
 from windrow.windows.base import ROWS, TIME, Window
 from windrow.windows.kinds import Last, Periodic, Policy, Session, Trailing
@@ -76,10 +77,13 @@ def _window(
     found = [("class", _class(window))]
     if over == "slices":
         found.append(("slicing", _slicing(query, window, sliced)))
-    how = "a tree over the slices (FlatFAT)" if choice.algorithm == passes.TREE else choice.algorithm
+    ways = {passes.TREE: "a tree (FlatFAT)", passes.FIT: "jumps that get longer as they are used (FlatFIT)"}
+    how = ways.get(choice.algorithm, choice.algorithm)
     found.append(("algorithm", f"{how} over {over}: {choice.why}"))
     found.append(("combines", _combines(window, over, choice, sliced)))
     found.append(("state", _state(query, window, over, sliced, arrangement)))
+    if query.store is not None:
+        found.append(("store", _store(query, window)))
     if query.time is not None:
         found.append(("late rows", _late(query, over)))
     return found
@@ -122,6 +126,9 @@ def _combines(window: Window, over: str, choice: Choice, sliced: Mapping[str, Wi
     if choice.algorithm == passes.TREE:
         most = f"1 a slice, and at most 2 log2 of the window's slices a result, for {len(sliced)} windows together"
         return f"1 a row to fill the open slice; {most}"
+    if choice.algorithm == passes.FIT:
+        some = f"a few a result, however long the window, for {len(sliced)} windows together"
+        return f"1 a row to fill the open slice; {some}"
     step = STEP.get(choice.algorithm, "a multiple of log2 n")
     if over == "rows":
         return f"{step} a row"
@@ -147,9 +154,21 @@ def _state(query: Query, window: Window, over: str, sliced: Mapping[str, Window]
     return f"the rows in the window, each {partial}"
 
 
+def _store(query: Query, window: Window) -> str:
+    if not storable(window):
+        return "not used: only periodic, trailing and policy windows go there; this one is kept in memory"
+    what = "slices" if isinstance(window, Periodic) else "rows"
+    return (
+        f"{query.store!r}: live, the partials of its {what} are there (amta, for each key O(log n) pages in memory); "
+        "run() does not use it: the table is in memory already"
+    )
+
+
 def _late(query: Query, over: str) -> str:
     windows = query.windows.values()
     by_time = all(isinstance(w, (Periodic, Session)) and w.measure == TIME for w in windows)
+    if query.store is not None and over == "slices":
+        return "are put in order before they are taken in: slices come to the store in order"
     if over == "slices" and by_time and all(a.commutative for a in query.aggregates.values()):
         return "go straight into their slice"
     why = "" if over == "rows" else "; the order of rows matters here"
@@ -160,7 +179,11 @@ def _aggregates(arrangement: Arrangement) -> list[str]:
     lines = []
     for group in arrangement.groups:
         names = ", ".join(name for name in group.names if name in arrangement.names)
-        how = "compiled, in one pass" if group.form.compiled else "in plain Python: no columns of numbers"
+        if not names:  # a count that only a mean asks for
+            continue
+        how = "in plain Python: no columns of numbers"
+        if group.form.compiled:
+            how = "compiled, in one pass" if len(group.names) > 1 else "compiled"
         lines.append(f"aggregates {names}: {how}")
     lines += [f"aggregate {mean}: read off {total} and a count" for mean, (total, _) in arrangement.means.items()]
     return lines

@@ -1,4 +1,4 @@
-"""Which aggregates are computed together: those that compile as one tuple of columns, the others in plain Python.
+"""Which aggregates are computed together: those that compile, each by itself or as one tuple, the others in Python.
 
 What one of them needs and another one has is computed once: a mean of floats is read off their sum and count.
 """
@@ -150,12 +150,15 @@ def arrange(
     columns: Mapping[str, Column],
     nullable: bool = False,
     untold: Container[str] = (),
+    together: bool = False,
 ) -> Arrangement:
     """The groups for columns like these.
 
     Args:
         nullable: rows to come may have nulls where these have none.
         untold: columns of which no value tells the type.
+        together: one kernel for all that compile. It goes through the rows once, and has to be compiled for just this
+            set of aggregates; otherwise each has its own, which is on disk as soon as any query has used it.
     """
     wanted, means = _without_means(aggregates, columns)
     # nulls in one column: forms with room for them in all, so that there are two kernels to compile, not 2^columns
@@ -187,10 +190,11 @@ def arrange(
             slow[name] = aggregate
     groups = []
     dtypes = {name: column.dtype for name, column in columns.items()}
-    for some in (fast, slow):
+    compiled = [fast] if together else [{name: aggregate} for name, aggregate in fast.items()]
+    for some in (*compiled, slow):
         if some:
             joined, names = _joined(list(some.values()))
-            made = form(joined, names) if some is fast else _counted(plain_form(joined), list(some.values()))
+            made = form(joined, names) if some is not slow else _counted(plain_form(joined), list(some.values()))
             assert made is not None  # each of them compiles by itself
             groups.append(Group(tuple(some), joined, made, names, dtypes))
     return Arrangement(tuple(aggregates), tuple(groups), means)

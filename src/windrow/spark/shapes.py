@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,14 @@ from windrow.sharing.groups import Answer, Arrangement, arrange
 from windrow.sharing.lane import Found
 
 EPOCH = datetime.datetime(1970, 1, 1)
+#: rows that are made up: more than one, and different ones, since a single row has no deviation
+SAMPLE = (1, 2, 4, 9)
 
 
 def result_schema(query: Query, schema: pa.Schema) -> pa.Schema:
     """The result's columns for input of this schema."""
-    frame = frames.read(pa.table({f.name: pa.array([_made_up(f.type)] * 2, f.type) for f in schema}, schema=schema))
+    made_up = {f.name: pa.array([_made_up(f.type, i) for i in SAMPLE], f.type) for f in schema}
+    frame = frames.read(pa.table(made_up, schema=schema))
     intake = take_in(query, frame)
     needed = {name: frame.column(name) for a in query.aggregates.values() for name in a.columns}
     answers = _answers(query, arrange(query.aggregates, needed, nullable=True), frame)
@@ -62,12 +66,15 @@ def _answers(query: Query, arrangement: Arrangement, frame: frames.Frame) -> dic
                 column[:] = 0
             found.update(group.answers(out, valid))
         else:
-            row = [frame.objects(name.lstrip("\0\1"), [0])[0] for name in group.columns if name]
+            columns = [frame.objects(name, range(len(SAMPLE))) for name in group.columns if name]
+            rows = list(zip(*columns, strict=True)) or [()]
             try:
-                lowered = group.of.monoid_lower(group.of.monoid_lift(*row))
+                lowered = group.of.monoid_lower(
+                    reduce(group.of.monoid_combine, (group.of.monoid_lift(*r) for r in rows))
+                )
             except Exception as error:
                 names = ", ".join(group.names)
-                error.add_note(f"while the type of {names} was found out with the made-up row {tuple(row)}")
+                error.add_note(f"while the type of {names} was found out with the made-up rows {rows}")
                 raise
             one = np.empty(1, object)
             one[0] = lowered
@@ -113,30 +120,30 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _made_up(kind: pa.DataType) -> Any:
-    """A value of a type."""
+def _made_up(kind: pa.DataType, i: int) -> Any:
+    """A value of a type, another one for another i."""
     if pa.types.is_boolean(kind):
-        return True
+        return i % 2 == 0
     if pa.types.is_integer(kind):
-        return 1
+        return i
     if pa.types.is_floating(kind):
-        return 1.0
+        return float(i)
     if pa.types.is_decimal(kind):
-        return Decimal(1).scaleb(-kind.scale) if kind.scale else Decimal(1)
+        return Decimal(i).scaleb(-kind.scale)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "a"
+        return "abcdefghij"[i]
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return b"a"
+        return bytes([i])
     if pa.types.is_date(kind):
-        return EPOCH.date()
+        return EPOCH.date() + datetime.timedelta(days=i)
     if pa.types.is_timestamp(kind):
-        return EPOCH
+        return EPOCH + datetime.timedelta(days=i)
     if pa.types.is_duration(kind):
-        return datetime.timedelta(0)
+        return datetime.timedelta(days=i)
     if pa.types.is_map(kind):
-        return [(_made_up(kind.key_type), _made_up(kind.item_type))]
+        return [(_made_up(kind.key_type, i), _made_up(kind.item_type, i))]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return [_made_up(kind.value_type)]
+        return [_made_up(kind.value_type, i)]
     if pa.types.is_struct(kind):
-        return {field.name: _made_up(field.type) for field in kind}
+        return {field.name: _made_up(field.type, i) for field in kind}
     return None
