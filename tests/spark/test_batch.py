@@ -14,6 +14,7 @@ import windrow
 from tests.query.own_windows import Bursts
 from windrow import agg, swag, win
 from windrow.errors import WindrowError
+from windrow.spark import counted_parts
 
 spread = windrow.Aggregate(
     lift=lambda x: (x, x),
@@ -293,3 +294,22 @@ def test_what_is_wrong_is_said_before_any_row_is_read(frame):
         windrow.Query(windows=win.trailing(3), aggregates={"i": agg.sum("i")}).run(frame)
     with pytest.raises(WindrowError, match="number is needed"):
         windrow.Query(windows=win.trailing(3), aggregates={"n": agg.sum("w")}).run(frame)
+
+
+def test_a_giant_key(spark, monkeypatch):
+    """More rows than a chunk has: streamed through one worker with a key, cut into parts without."""
+    n = 600_000
+    rng = np.random.default_rng(3)
+    times = np.sort(rng.integers(0, 10**12, n))
+    big = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": [1] * n, "x": rng.integers(0, 99, n)})
+    frame = spark.createDataFrame(big).repartition(4)
+    monkeypatch.setattr(counted_parts, "WORTH", 1000)
+    aggregates = {"n": agg.sum("x"), "most": agg.max("x")}
+    for windows in (win.trailing(1000), win.trailing("1 hour"), win.sliding(1000, every=300)):
+        for by in (None, "k"):
+            query = windrow.Query(time="ts", by=by, windows=windows, aggregates=aggregates)
+            got, expected = query.run(frame).toArrow(), query.run(big)
+            order = [(name, "ascending") for name in expected.column_names]
+            assert got.sort_by(order).equals(expected.cast(got.schema).sort_by(order)), query
+            if by is None and windows == win.trailing(1000):
+                assert "parts of time" in query.explain(frame)

@@ -63,15 +63,20 @@ class Labels:
         """A number for each value of a column, the same for the same value."""
         values = self.values.setdefault(name, [])
         known = self._numbers.setdefault(name, {_hashable(value): i for i, value in enumerate(values)})
-        found = np.empty(len(column.values), np.int64)
-        for i, value in enumerate(column.objects()):
-            key = _hashable(value)
-            number = known.get(key)
-            if number is None:
-                number = known[key] = len(values)
-                values.append(value)
-            found[i] = number
-        return found
+        objects = column.objects()
+        if set(map(type, objects)) - {type(None)} <= {str}:  # nearly always: each different text is looked at once
+            mine = {value: self._number(value, values, known) for value in dict.fromkeys(objects)}
+            return np.fromiter(map(mine.__getitem__, objects), np.int64, len(objects))
+        return np.fromiter((self._number(value, values, known) for value in objects), np.int64, len(objects))
+
+    @staticmethod
+    def _number(value: Any, values: list, known: dict) -> int:
+        key = _hashable(value)
+        number = known.get(key)
+        if number is None:
+            number = known[key] = len(values)
+            values.append(value)
+        return number
 
     def cut(self, lengths: Mapping[str, int]) -> None:
         """Forgets all numbers from these on."""

@@ -61,11 +61,11 @@ def alone(query: Query, data: Any) -> Any:
 def _placed(query: Query, data: Any) -> tuple[Any, Any, Any]:
     """A row's time, its part's beginning, and the parts' length."""
     assert query.time is not None
-    micros, long = _micros(data, query.time), F.lit(length(query))
+    micros, long = micros_of(data, query.time), F.lit(length(query))
     return micros, micros - F.pmod(micros, long), long
 
 
-def _micros(data: Any, time: str) -> Any:
+def micros_of(data: Any, time: str) -> Any:
     """A time column as microseconds since 1970."""
     quoted = "`" + time.replace("`", "``") + "`"
     kind = dict(data.dtypes)[time]

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from windrow.errors import WindrowError
 from windrow.local.intake import named_columns, reads_any_column
 from windrow.query import Query
-from windrow.spark import parts
+from windrow.spark import counted_parts, parts
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
 from windrow.spark.rows import SortedRows
 from windrow.spark.shapes import result_schema
@@ -92,6 +92,12 @@ class ByRows(Plan):
             self.steps.append(
                 f"Spark puts rows into parts of {parts.length(query) / 1e6:g} s, each with the "
                 f"{parts.reach(query) / 1e6:g} s before it as context, so that a large key is no task of its own"
+            )
+        elif counted_parts.counting(query) and (counted := counted_parts.with_context(query, data)) is not None:
+            (data, number), by = counted, (parts.PART,)
+            self.steps.append(
+                f"Spark puts rows into {number} parts of time, counted to be even, each with the "
+                f"{counted_parts.reach(query):,} rows before it as context"
             )
         if by:
             data = data.repartition(*map(_quoted, by))
