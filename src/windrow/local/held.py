@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine.inputs import Column
+from windrow.engine.inputs import Column, object_array
 from windrow.errors import WindrowError
 
 
@@ -86,13 +86,10 @@ class Labels:
 
     def taken(self, name: str, numbers: np.ndarray, there: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The values of these numbers, and which of them are not null."""
-        values = np.empty(len(numbers), object)
-        pool = self.values.get(name, [])
-        present = np.ones(len(numbers), bool) if there is None else there.copy()
-        for i in np.flatnonzero(present).tolist():
-            values[i] = pool[numbers[i]]
-            present[i] = values[i] is not None
-        return values, present
+        pool = object_array([*self.values.get(name, []), None])
+        known = np.fromiter((value is not None for value in pool), bool, len(pool))
+        at = np.where(True if there is None else there, numbers, len(pool) - 1)
+        return pool[at], known[at]
 
 
 def _hashable(value: Any) -> Any:
