@@ -15,6 +15,12 @@ from tests.mutants import m
 
 WINDOW = ["tests/swag/test_mta_store.py", "-k", "not compiled and not papers"]
 FAULTS = ["tests/stores/test_faults.py", "-k", "not full and not files"]
+QUERY = [
+    "tests/query/test_stored.py",
+    "tests/query/test_stored_recovery.py",
+    "-k",
+    "not killed and not rocksdb and not damage",
+]
 TESTS = {
     "swag/mta_levels.py": ["tests/swag/test_log_mta.py"],
     "swag/mta_hand.py": ["tests/swag/test_mta_store.py", "-k", "over_compiled"],
@@ -26,6 +32,12 @@ TESTS = {
         "gone or buffer or needs or evicted or threads or cut_that or text_and or recalculated",
     ],
     "swag/mta_layers.py": WINDOW,
+    "swag/mta_paging.py": WINDOW,
+    "swag/mta_ranges.py": QUERY,
+    "sharing/stored.py": QUERY,
+    "sharing/stored_rows.py": QUERY,
+    "sharing/shelf.py": QUERY,
+    "local/saving.py": QUERY,
     "swag/mta_store.py": ["tests/stores/test_faults.py", *WINDOW[:1], "-k", "not compiled and not papers and not full"],
     "swag/mta_pages.py": [*FAULTS[:1], *WINDOW[:1], "-k", "not compiled and not papers and not full"],
     "swag/policies.py": [*WINDOW[:1], "-k", "polic or run"],
@@ -44,17 +56,49 @@ MUTANTS = [
     ),
     *m(
         "swag/mta_layers.py",
+        ("for p in (H + count, H + count + 1):", "for p in (H + count + 1,):"),
+        ("if e <= p < a:", "if e < p < a:"),
+        ("journal.rollback(mark)  # first", "pass  # first"),
+    ),
+    *m(
+        "swag/mta_paging.py",
         ("while a + P <= T - 2:", "while a + P <= T:"),
         ("if a + P > H:\n", "if a > H:\n"),
         ("elif e == a and a + P - H // P * P <= C:", "elif e == a:"),
         ("e, copies = (e if a > H else a)", "e, copies = e"),
-        ("for p in (H + count, H + count + 1):", "for p in (H + count + 1,):"),
         ("spare = min(spare, max(e - 2 - H, 0) << l)", "spare = min(spare, max(e + 2 - H, 0) << l)"),
-        ("if e <= p < a:", "if e < p < a:"),
-        ("journal.rollback(mark)  # first", "pass  # first"),
         ("end = min(end, self.kept[l] if l < len(self.kept) else 0)", "pass"),
         ("            self.s.links[:] = before\n", "            pass\n"),
     ),
+    *m(
+        "swag/mta_ranges.py",
+        ("if e < hi[i] or lo[i] - f > spare:", "if e < hi[i]:"),
+        ("        w.inserted += e_now - e\n", ""),
+        ("                w.evict_many(int(lo[i]) - f)\n", ""),
+        ('"left" if inclusive else "right"))', '"right"))'),
+        ('"right" if inclusive else "left")', '"left")'),
+    ),
+    *m(
+        "sharing/stored.py",
+        ("tail[newest] = len(stops) + found.key[newest]", "tail[newest] = len(stops)"),
+        ("hi = hi - (within | newest)", "hi = hi - within"),
+        ("cuts[np.maximum(last, 0)], left", "cuts[np.maximum(last - 1, 0)], left"),
+        ("return max(bottom, min(", "return max(bottom, max("),
+    ),
+    *m(
+        "sharing/stored_rows.py",
+        ("return len(measure) - int(np.searchsorted(measure, measure[-1]))", "return 0"),
+        ("        self._count(rows, size)\n", ""),
+        ("            last[seg[k] : seg[k + 1]] = True  # no new", "            pass  # no new"),
+    ),
+    *m(
+        "sharing/shelf.py",
+        ("            self.guard.enter_context(self.trees[at]._all_or_nothing())\n", "            pass\n"),
+        ("        self.marks.pop(at, None)\n", ""),
+        ("                AMTA.forget(self.store, name)\n            self", "                pass\n            self"),
+        ("            tree.confirm()\n            self.names", "            self.names"),
+    ),
+    *m("local/saving.py", ("        shelf.confirm()\n", "        pass\n")),
     *m(
         "swag/mta_io.py",
         ("value = self.waiting.get(of_page(self.name, *place))", "value = None"),
@@ -66,7 +110,7 @@ MUTANTS = [
     *m(
         "swag/mta_pages.py",
         ("if found != epoch:", "if False:"),
-        ("hashlib.blake2b(key, digest_size=DIGEST)", "hashlib.blake2b(b'', digest_size=DIGEST)"),
+        ("hashlib.sha256(key, ", "hashlib.sha256(b'', "),
         ("    digest.update(body)\n", ""),
         ("[None if null else next(rows)", "[next(rows)"),
         ("if value is None:", "if not value and False:"),
@@ -87,6 +131,9 @@ MUTANTS = [
         ("        self._flush()\n        self._drop_epochs()", "        self._drop_epochs()"),
         ("return max(free - 4, 0) // 4", "return max(free - 4, 0)"),
         ("return max(free - 2, 0) << l", "return max(free + 2, 0) << l"),
+        ('doomed = [(keys[1], keys[1] + b"\\0")]', "doomed = []"),
+        ("if found.note == note:", "if True:"),
+        ("self.kept = [min(pair) for pair", "_ = [min(pair) for pair"),
     ),
     *m(
         "swag/mta_batch.py",

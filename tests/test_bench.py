@@ -43,6 +43,12 @@ COLUMNS = {
     "dimensions": {"dimensions", "windows", "ns_a_row"},
     "sharing": {"windows", "technique", "combines", "all", "partials", "most", "seconds"},
     "sessions": {"windows", "technique", "combines", "all", "partials", "most", "seconds"},
+    "calls": {"library", "rows", "mrows", "agrees"},
+    "windows": {"kind", "window", "form", "mrows", "between", "ms"},
+    **{
+        f"spark-{name}": {"case", "way", "us_a_row", "share"}
+        for name in ("rows", "periodic", "udaf", "keys", "unkeyed")
+    },
     "slices": {"range", "slide", "technique", "in_a_window", "most", "space"},
 }
 

@@ -213,6 +213,35 @@ def test_any_ranges_without_a_tree(case: Case) -> None:
     check_answers(case, case.run(folding.lazy), False, lambda n, slots: (slots, case.slots(0)))
 
 
+@cases(CONCAT, ORDER)
+def test_any_ranges_by_jumps(case: Case) -> None:
+    run = case.run(folding.fit)
+
+    def by_end(slots: Any, sums: Any, lo: Any, hi: Any, *rest: Any) -> None:
+        links = np.empty(len(slots[0]), np.int64) if case.form.compiled else [0] * len(slots)
+        run(slots, sums, links, case.positions(np.lexsort((lo, hi)).tolist()), lo, hi, *rest)
+
+    check_answers(case, by_end, False, lambda n, slots: (slots, case.slots(n)))
+
+
+def test_jumps_take_few_combines() -> None:
+    """Many windows over the same slices: fewer than a tree takes for them."""
+    rng, n = random.Random(5), 1000
+    hi = sorted(rng.randint(1, n) for _ in range(2000))
+    lo = [rng.randint(max(0, z - 300), z - 1) for z in hi]
+    order, found = np.lexsort((lo, hi)).tolist(), {}
+    for maker in (folding.ranges, folding.fit):
+        counted = swag.counting(agg.sum())
+        before = ([None] * n, [0] * n, order) if maker is folding.fit else ([None] * n,)
+        out, valid = (np.empty(len(lo), object),), (np.ones(len(lo), bool),)
+        maker(plain_form(counted))(
+            [agg.sum().lift(i) for i in range(n)], *before, lo, hi, [-1] * len(lo), [], out, valid, [0]
+        )
+        assert out[0].tolist() == [sum(range(a, z)) for a, z in zip(lo, hi, strict=True)]
+        found[maker] = counted.combines
+    assert found[folding.fit] < 0.6 * found[folding.ranges]
+
+
 @pytest.mark.parametrize(
     ("case", "algorithm"),
     [

@@ -265,7 +265,7 @@ def rejected(row: Row, time: str | None, windows: list) -> bool:
     if time is not None and row[time] is None:
         return True
     columns = {w.on for w in windows if getattr(w, "on", "time") not in ("time", "rows")}
-    return any(row[c] is None or is_nan(row[c]) for c in columns)
+    return any(row[c] is None or not math.isfinite(row[c]) for c in columns)
 
 
 def key_of(row: Row, by: list[str]) -> tuple:

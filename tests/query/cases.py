@@ -15,7 +15,7 @@ import pyarrow as pa
 import windrow
 from tests.query import brute
 from tests.query.own_windows import Bursts, Counted, Stock
-from windrow import agg, win
+from windrow import agg, swag, win
 
 #: the aggregates that are asked for, fixed, because each set is compiled: name -> (for the oracle, for windrow)
 AGGREGATES: dict[str, tuple[dict, dict]] = {
@@ -342,7 +342,7 @@ def draw_table(rng: random.Random, n: int, tick: int, keys: int = 4, in_order: b
         for name in ("i", "f", "w", "price"):
             columns[name][rng.randrange(n)] = None
         if rng.random() < 0.3:
-            columns["d"][rng.randrange(n)] = math.nan
+            columns["d"][rng.randrange(n)] = rng.choice([math.nan, math.inf, -math.inf])
     return Table(columns)
 
 
@@ -443,6 +443,7 @@ class Case:
     by: list[str]
     options: dict[str, Any] = field(default_factory=dict)
     time: str | None = "ts"
+    plain: bool = False  # the aggregates run in plain Python: nothing has to be compiled for them
 
     @property
     def per_row(self) -> bool:
@@ -451,6 +452,8 @@ class Case:
 
     def query(self, **more: Any) -> windrow.Query:
         given = AGGREGATES[self.aggregates][1]
+        if self.plain:
+            given = {name: swag.counting(aggregate) for name, aggregate in given.items()}
         return windrow.Query(
             time=self.time, by=self.by, windows=self.windows, aggregates=given, **{**self.options, **more}
         )

@@ -445,3 +445,24 @@ def test_a_query_runs_twice_and_is_not_changed_by_it():
     made.run(pa.table({"ts": [7, 8, 9], "w": ["x", "y", "z"]}))
     assert made.run(pa.table({"ts": [1, 2, 3], "w": ["a", "b", "c"]})).to_pylist() == first
     assert made.report.rows_in == 3 and made.report.rows_out == 1 and made.report.rejected == 0
+
+
+@pytest.mark.parametrize(
+    "window", [win.sliding(2.0, every=1.0, on="d"), win.session(1.5, on="d"), win.trailing(2.0, on="d")]
+)
+def test_rows_at_infinity_have_no_place(window):
+    table = pa.table({"d": [0.5, math.inf, 1.0, -math.inf, math.nan], "v": [1, 2, 4, 8, 16]})
+    query = windrow.Query(windows=window, aggregates={"s": agg.sum("v")})
+    got = query.run(table)
+    assert query.report.rejected == 3
+    kept = windrow.Query(windows=window, aggregates={"s": agg.sum("v")}).run(table.take([0, 2]))
+    if query.per_row:
+        assert got["s"].to_pylist() == [1, None, 5, None, None]
+    else:
+        assert got.equals(kept)
+    live = query.open()
+    live.push(table)
+    assert live.rejected["v"].to_pylist() == [2, 8, 16]
+    live.close()
+    with pytest.raises(WindrowError, match="row 1 has no value in column 'd'; 3 rows"):
+        windrow.Query(windows=window, aggregates={"s": agg.sum("v")}, strict=True).run(table)

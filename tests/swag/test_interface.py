@@ -67,7 +67,8 @@ def test_what_cannot_be_done_is_refused_by_name() -> None:
 
 
 def test_public_names() -> None:
-    assert set(windrow.__all__) == set("Aggregate Query agg errors local spark stores swag win".split())
+    names = "Aggregate Query agg errors local spark stores swag win"
+    assert sorted(windrow.__all__) == names.split()
     classes = """
         Recalculate SubtractOnEvict TwoStacks TwoStacksLite ABA DABA DABALite FlatFAT ReactiveAggregator BInt FlatFIT
         LogMTA AMTA FiBA

@@ -309,3 +309,13 @@ def test_bad_calls_are_refused() -> None:
         swag.DABA(agg.max()).evict()
     with pytest.raises(IndexError):
         swag.DABA(agg.max()).evict_many(1)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in swag.ALGORITHMS.items() if not kind.counted])
+def test_a_window_without_rows_has_the_answer_of_no_rows(name):
+    """In plain Python, too, where the values are objects: 0 for a count, an empty list for a list."""
+    objects = np.array([Decimal(1), Decimal(2), Decimal(4)], object)
+    for aggregate in (agg.count(), agg.sum(), agg.collect_list(), agg.join(agg.count(), agg.max())):
+        nothing = swag.Recalculate(aggregate).query()
+        found = swag.ALGORITHMS[name](aggregate).slide(objects, 5, times=np.array([0, 10, 20]), closed="none")
+        assert list(found) == [nothing] * 3, aggregate

@@ -5,6 +5,7 @@ from windrow.bench import (
     analytics,
     break_even,
     bulk_eviction,
+    calls,
     coarse,
     combines,
     constant_size,
@@ -19,9 +20,15 @@ from windrow.bench import (
     sessions,
     sharing,
     slices,
+    spark_keys,
+    spark_periodic,
+    spark_rows,
+    spark_udaf,
+    spark_unkeyed,
     start_up,
     throughput,
     tumbling,
+    windows,
 )
 from windrow.bench.base import Experiment, Measure, Settings
 from windrow.bench.runner import Outcome, run
@@ -45,11 +52,18 @@ EXPERIMENTS: dict[str, Experiment] = {
         sharing,
         sessions,
         slices,
+        calls,
+        windows,
         constant_size,
         bulk_eviction,
         analytics,
         footprint,
         dimensions,
+        spark_rows,
+        spark_periodic,
+        spark_udaf,
+        spark_keys,
+        spark_unkeyed,
     )
 }
 

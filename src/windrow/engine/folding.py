@@ -1,8 +1,9 @@
 """Partials of slices, and the answers of windows made from them: one source, plain or compiled, like the driver.
 
 Items go into slices (`fold`), slices into windows: by a window algorithm where both ends only move on (`fifo`), by a
-tree over all slices (`ranges`) or by going through them (`lazy`) where they do not. A window is a range of slices and,
-where it ends inside one, the partial of that slice's items before its end: its tail, one of the `prefixes`.
+tree over all slices (`ranges`), by jumps over slices (`fit`) or by going through them (`lazy`) where they do not. A
+window is a range of slices and, where it ends inside one, the partial of that slice's items before its end: its tail,
+one of the `prefixes`.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def fifo(kernel: Any, form: Form) -> Callable:
     `done[0]` counts the answers given, so that an error can name its window.
     """
     clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
-    get, identity, answer = form.get, form.identity, _answer(form)
+    get, identity, answer = form.get, form.identity, answering(form)
 
     @form.whole
     def run(s, r, slots, lo, hi, tail, prefixes, out, valid, done):
@@ -119,7 +120,7 @@ def ranges(form: Form) -> Callable:
     `tree` has room for one partial less than there are slices; it is filled here, level by level: first the slices two
     by two, then these two by two. Where a level is odd its last one has no parent, so that no node spans a gap.
     """
-    identity, get, put, answer = form.identity, form.get, _put(form), _answer(form)
+    identity, get, put, answer = form.identity, form.get, _put(form), answering(form)
     combine = _called(form)
 
     @form.whole
@@ -186,9 +187,53 @@ def ranges(form: Form) -> Callable:
     return run
 
 
+def fit(form: Form) -> Callable:
+    """`run(slots, sums, links, order, lo, hi, tail, prefixes, out, valid, done)`: FlatFIT (paper 5) for known ranges.
+
+    The windows are taken in this `order`, by the slice at which they end and, of those that end together, the longest
+    first. `sums` and `links` have room for all slices: sums[i] is the aggregate of the slices i to links[i]. A window
+    follows the links from its first slice to its end, and leaves each slice that it came by leading there at once. All
+    windows have told where they end, so there are no appends, and a window's own first slice is kept up, too.
+    """
+    identity, get, put, answer = form.identity, form.get, _put(form), answering(form)
+    combine = _called(form)
+
+    @form.whole
+    def between(sums, links, a, z):
+        before = i = a
+        after = links[i]
+        while after < z:  # the way back is kept in the links
+            links[i] = before
+            before, i = i, after
+            after = links[i]
+        p = get(sums, i)
+        while i != a:
+            i = before
+            before = links[i]
+            p = combine(get(sums, i), p)
+            put(sums, i, p)
+            links[i] = z
+        return p
+
+    @form.whole
+    def run(slots, sums, links, order, lo, hi, tail, prefixes, out, valid, done):
+        for i in range(len(links)):
+            put(sums, i, get(slots, i))
+            links[i] = i + 1
+        for i in order:
+            done[0] = i
+            p = identity
+            if lo[i] < hi[i]:
+                p = between(sums, links, lo[i], hi[i])
+            answer(out, valid, i, p, lo[i] < hi[i], prefixes, tail[i])
+        done[0] = len(lo)
+
+    return run
+
+
 def lazy(form: Form) -> Callable:
     """The same as `ranges` without a tree (`tree` may be empty): each range from its first slice to its last."""
-    combine, identity, get, answer = form.combine, form.identity, form.get, _answer(form)
+    combine, identity, get, answer = form.combine, form.identity, form.get, answering(form)
 
     @form.whole
     def run(slots, tree, lo, hi, tail, prefixes, out, valid, done):
@@ -223,7 +268,7 @@ def _called(form: Form) -> Callable:
     return combine
 
 
-def _answer(form: Form) -> Callable:
+def answering(form: Form) -> Callable:
     """(out, valid, i, p, some, prefixes, tail): stores window i's answer: p where there is `some`, then its tail."""
     combine, get, store, mark = form.combine, form.get, form.store, form.mark
 

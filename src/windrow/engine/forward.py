@@ -23,6 +23,33 @@ def going_forward(codes: np.ndarray, values: np.ndarray, newest: np.ndarray) -> 
     return stays, last
 
 
+def hold_back(codes: np.ndarray, measures: list[np.ndarray], wait: np.ndarray) -> None:
+    """Lets rows wait, too, that are peers of one that waits, along any of the measures.
+
+    The rows are in order, and those of a key that wait are its last ones.
+
+    >>> wait = np.array([False, False, False, True])
+    >>> hold_back(np.zeros(4, int), [np.array([1, 2, 2, 5]), np.array([0, 1, 3, 3])], wait)
+    >>> wait.tolist()
+    [False, True, True, True]
+    """
+    codes, before = ready(codes, np.int64), -1
+    while before != (before := int(wait.sum())):
+        for values in measures:
+            _hold_back(codes, measured(values), wait, np.full(int(codes.max(initial=-1)) + 1, -1))
+
+
+@cached
+@whole("numpy")
+def _hold_back(codes, values, wait, first):
+    for i in range(len(values) - 1, -1, -1):
+        waiting = first[codes[i]]
+        if waiting >= 0 and values[i] == values[waiting]:
+            wait[i] = True
+        if wait[i]:
+            first[codes[i]] = i
+
+
 @cached
 @whole("numpy")
 def _forward(codes, values, newest, stays, last):

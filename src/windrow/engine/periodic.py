@@ -12,9 +12,10 @@ from windrow.engine.walks import (
     ANY,
     FLOAT_WINDOWS,
     LOWEST,
+    Extent,
     Windows,
     check_room,
-    extent,
+    extent_of,
     measured,
     new_windows,
     next_edge,
@@ -24,14 +25,26 @@ from windrow.engine.walks import (
 )
 from windrow.errors import WindrowError
 
+#: windows for which room is made at once; the pages of it that are not needed are never touched
+MANY = 1_000_000
+
 
 def periodic_cuts(
-    first: Any, seg: Any, range: Any, every: Any, origin: Any, slicing: str, flags: np.ndarray, least: int = ANY
+    first: Any,
+    seg: Any,
+    range: Any,
+    every: Any,
+    origin: Any,
+    slicing: str,
+    flags: np.ndarray,
+    least: int = ANY,
+    extent: Extent | None = None,
 ) -> None:
     """Sets `flags[i]` where item i begins a slice: first of its segment, or beyond an edge that the one before is not.
 
     "cutty" cuts where windows begin (paper 3), "pairs" also where they end, "panes" at every multiple of gcd(range,
-    every) (floats have no such thing: pairs). Windows before number `least` do not cut.
+    every) (floats have no such thing: pairs). Windows before number `least` do not cut. Where the
+    `extent` is known it may be given.
 
     >>> flags = np.zeros(8, bool)
     >>> periodic_cuts(np.arange(8), [0, 8], 5, 3, 0, "pairs", flags)
@@ -50,14 +63,22 @@ def periodic_cuts(
             offsets.append(range)
     elif slicing != "cutty":
         raise WindrowError(f"slicing is cutty, pairs or panes, not {slicing!r}")
-    origin, least = _placed(first, seg, range, every, origin, least)
+    origin, least = _placed(extent or extent_of(first, seg), first.dtype, range, every, origin, least)
     number = first.dtype.type
     for offset in offsets:
         _cut(first, seg, number(offset), number(every), number(origin), np.int64(least), flags)
 
 
 def periodic(
-    first: Any, seg: Any, range: Any, every: Any, origin: Any, after: Any, until: Any, least: int = ANY
+    first: Any,
+    seg: Any,
+    range: Any,
+    every: Any,
+    origin: Any,
+    after: Any,
+    until: Any,
+    least: int = ANY,
+    extent: Extent | None = None,
 ) -> Windows:
     """All windows [origin + k * every, ... + range) with an item in them, k >= least, after < end <= until.
 
@@ -71,16 +92,20 @@ def periodic(
     """
     first, seg = measured(first), ready(seg, np.int64)
     range, every, origin = python_numbers(first, range, every, origin)
-    origin, least = _placed(first, seg, range, every, origin, least)
+    extent = extent or extent_of(first, seg)
+    origin, least = _placed(extent, first.dtype, range, every, origin, least)
     number = first.dtype.type
     given = (
         first, seg, number(range), number(every), number(origin), ready(after, number), ready(until, number),
         np.int64(least),
     )  # fmt: skip
-    found = new_windows(_walk(*given, *new_windows(0, number)), number)
-    if len(found.lo):
+    room = float(((extent.reach + range) // every + 3).sum())  # for as many as there can be
+    found = new_windows(int(room) if room <= MANY else 0, number)
+    count = _walk(*given, *found)
+    if count > len(found.lo):  # so many that they are counted first
+        found = new_windows(count, number)
         _walk(*given, *found)
-    return found
+    return found if count == len(found.lo) else Windows(*(array[:count].copy() for array in found))
 
 
 def last_rows(times: Any, seg: Any, n: int, every: int, origin: int, after: Any, until: Any) -> Windows:
@@ -90,7 +115,7 @@ def last_rows(times: Any, seg: Any, n: int, every: int, origin: int, after: Any,
     """
     times, seg = measured(times), ready(seg, np.int64)
     every, origin = python_numbers(times, every, origin)
-    origin, _ = _placed(times, seg, 0, every, origin, ANY)
+    origin, _ = _placed(extent_of(times, seg), times.dtype, 0, every, origin, ANY)
     number = times.dtype.type
     given = times, seg, np.int64(n), number(every), number(origin), ready(after, number), ready(until, number)
     found = new_windows(_walk_last(*given, *new_windows(0, number)), number)
@@ -99,10 +124,10 @@ def last_rows(times: Any, seg: Any, n: int, every: int, origin: int, after: Any,
     return found
 
 
-def _placed(first: np.ndarray, seg: np.ndarray, range: Any, every: Any, origin: Any, least: int) -> tuple[Any, int]:
+def _placed(extent: Extent, dtype: np.dtype, range: Any, every: Any, origin: Any, least: int) -> tuple[Any, int]:
     """Origin and `least` as the kernels want them; raises where edges could not be computed."""
-    low, high = extent(first, first, seg)
-    if first.dtype == np.float64:
+    low, high, _ = extent
+    if dtype == np.float64:
         reach = 0.0 if low is None else max(abs(low), abs(high))
         if not (reach + abs(origin) + range) / every <= FLOAT_WINDOWS:
             raise WindrowError(
@@ -141,8 +166,8 @@ def _cut(first, seg, offset, every, origin, least, flags):
 @cached
 @whole("numpy")
 def _walk(first, seg, span, every, origin, after, until, least, segment, lo, hi, start, end):
-    """Counts the windows; where there is room for them, writes them."""
-    fill = len(lo) > 0
+    """Counts the windows; those for which there is room are written."""
+    room = len(lo)
     count = 0
     for s in range(len(seg) - 1):
         i, z = seg[s], seg[s + 1]
@@ -158,7 +183,7 @@ def _walk(first, seg, span, every, origin, after, until, least, segment, lo, hi,
             i = seek(first, i, z, left)
             j = seek(first, max(i, j), z, right)
             if i < j:
-                if fill:
+                if count < room:
                     segment[count], lo[count], hi[count] = s, i, j
                     start[count], end[count] = left, right
                 count += 1

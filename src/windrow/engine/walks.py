@@ -64,6 +64,26 @@ def extent(first: np.ndarray, last: np.ndarray, seg: np.ndarray) -> tuple[Any, A
     return first[seg[:-1][filled]].min().item(), last[seg[1:][filled] - 1].max().item()
 
 
+class Extent(NamedTuple):
+    """How far items reach: over all segments (None: no items), and in each that is not empty, as floats."""
+
+    low: Any
+    high: Any
+    reach: np.ndarray
+
+
+def extent_of(first: np.ndarray, seg: np.ndarray) -> Extent:
+    """The extent of items that are points."""
+    seg = np.asarray(seg)
+    filled = seg[:-1] < seg[1:]
+    if not filled.any():
+        return Extent(None, None, np.empty(0))
+    low, high = first[seg[:-1][filled]], first[seg[1:][filled] - 1]
+    with np.errstate(invalid="ignore"):  # infinity is refused further on
+        far = high - low if high.dtype == np.float64 else high.view(np.uint64) - low.view(np.uint64)
+    return Extent(low.min().item(), high.max().item(), far.astype(np.float64))
+
+
 def check_room(least: int, most: int, what: str) -> None:
     """Raises where window edges would not fit into 64 bits."""
     if least < LOWEST or most > HIGHEST:
@@ -76,6 +96,10 @@ def check_room(least: int, most: int, what: str) -> None:
 @whole("numpy")
 def seek(values, i, n, edge):
     """The first j from i on with values[j] >= edge, or n."""
+    if i < n and values[i] < edge:
+        ahead = np.int64(edge - values[i])  # numbers without gaps, as rows have: it is there
+        if 0 < ahead < n - i and values[i + ahead] >= edge and values[i + ahead - 1] < edge:
+            return i + ahead
     step = 1
     j = i
     while j < n and values[j] < edge:

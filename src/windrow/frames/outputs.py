@@ -31,6 +31,7 @@ class Values:
     array: np.ndarray
     mask: np.ndarray | None = None
     like: str | None = None
+    texts: bool = False  # objects that are all texts: no null is looked for
 
     def __len__(self) -> int:
         return len(self.array)
@@ -41,7 +42,7 @@ class Values:
         if isinstance(array, np.ma.MaskedArray):
             there = ~np.ma.getmaskarray(array)
             array, mask = array.data, there if mask is None else mask & there
-        if array.dtype.kind in "USTO":
+        if array.dtype.kind in "USTO" and not self.texts:
             array = array.astype(object)
             there = np.fromiter((value is not None for value in array), bool, len(array))
             mask = there if mask is None else mask & there

@@ -56,7 +56,9 @@ class Arrivals:
         self.newest = newest
         if self.query.time is not None and newest != NEVER:
             self.watermark = max(self.watermark, newest - self.query.lateness * self.ticks)
-        return Arrived(good[~in_time], np.setdiff1d(np.arange(frame.rows), good))
+        rejected = np.ones(frame.rows, bool)
+        rejected[good] = False
+        return Arrived(good[~in_time], np.flatnonzero(rejected))
 
     def release(self, everything: bool, at_the_mark: bool) -> Held | None:
         """The rows that are ready; `at_the_mark`: also those exactly at the watermark."""
@@ -96,7 +98,9 @@ class Arrivals:
         if self.query.time is None:
             return np.ones(len(times), bool), NEVER
         seen = np.maximum.accumulate(np.concatenate([[self.newest], times]))
-        limit = np.where(seen[:-1] == NEVER, NEVER, seen[:-1] - self.query.lateness * self.ticks)
+        lateness = self.query.lateness * self.ticks
+        early = seen[:-1] < min(NEVER + lateness, FOREVER)  # less the lateness would be before all time
+        limit = np.where(early, NEVER, seen[:-1] - np.where(early, 0, min(lateness, FOREVER)))
         return times >= np.maximum(limit, self.watermark), int(seen[-1])
 
     def _plain(self, intake: Intake, at: np.ndarray, times: np.ndarray) -> Held:

@@ -110,7 +110,7 @@ def take_in(query: Query, frame: Frame) -> Intake:
         if column.mask is not None:
             bad |= ~column.mask
         if column.kind == "float64":
-            bad |= np.isnan(column.values)
+            bad |= ~np.isfinite(column.values)  # infinity is in no window: its edges would not be numbers
     good = None
     if bad.any():
         if query.strict:
@@ -208,7 +208,7 @@ class Ordered:
                 )
             elif isinstance(window, (Punctuated, Landmark)):
                 predicate = window.predicate if isinstance(window, Punctuated) else window.begin
-                begins[name] = predicate.mask(self.readable(), len(self)).astype(np.int64)
+                begins[name] = predicate.mask(self.readable(), len(self))
                 ends[name] = begins[name]
         wanted = {w.measure for w in windows.values()} - {ROWS}
         if self.intake.times is not None and any(isinstance(w, UserDefined) for w in windows.values()):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 from typing import Any
 
 import numpy as np
 
 from windrow import frames
 from windrow.engine.inputs import object_array
-from windrow.errors import WindrowError
+from windrow.errors import StoreError, WindrowError
 from windrow.frames import Frame, Output, Values
 from windrow.local.arrivals import FOREVER, Arrivals
 from windrow.local.held import Held
@@ -45,6 +47,8 @@ class Live:
         self.template: Frame = frames.read({})  # results are of its kind and types
         self.arrivals = Arrivals(query)
         self.machine = Machine(query)
+        self.machine.called = f"query {secrets.token_hex(8)}"
+        self.referred = False  # a snapshot refers to what is in the store
         self.last: dict[str, dict[int, tuple]] = {name: {} for name in query.windows}  # for changes_only
 
     def push(self, rows: Any) -> Any:
@@ -70,21 +74,41 @@ class Live:
             return self._results()
 
     def close(self) -> Any:
-        """The end of the rows: the rest of the results."""
+        """The end of the rows: the rest of the results.
+
+        What the query has in its store stays there where a snapshot refers to it; `forget` deletes it.
+        """
         if self.closed:
             raise WindrowError("this query was closed already")
         with all_or_nothing(self):
             self.closed = True
-            return self._results()
+            results = self._results()
+        with contextlib.suppress(StoreError):  # the results are worth more than the room
+            for shelf in self.machine.shelves:
+                shelf.close(forget=not self.referred)
+        return results
+
+    def forget(self) -> None:
+        """Deletes all that the query has in its store. Its snapshots are of no use then, and it takes no more rows."""
+        self.closed = True
+        for shelf in self.machine.shelves:
+            shelf.forget()
 
     def snapshot(self) -> bytes:
-        """All of the state; `Query.resume` goes on from there, in another process, too."""
-        return saved(self)
+        """All of the state; `Query.resume` goes on from there, in another process, too.
+
+        Of windows in a store it holds a reference to what is durable there when this returns. One can go on from the
+        last snapshot, and, should that have been lost on its way, from the one before.
+        """
+        data = saved(self)
+        self.referred = True
+        return data
 
     @classmethod
     def resumed(cls, query: Query, data: bytes) -> Live:
         """A live query that goes on from a snapshot; `SnapshotError` where it is another query's or damaged."""
         live = cls(query)
+        live.referred = True
         restore(live, data)
         return live
 
@@ -92,7 +116,7 @@ class Live:
         """Takes in the rows that are ready, and gives what that makes final."""
         arrivals, machine = self.arrivals, self.machine
         at_once = self.closed or self.query.time is None or machine.takes_late_rows
-        ready = arrivals.release(at_once, not machine.waits_for_peers)
+        ready = arrivals.release(at_once, TIME not in machine.peers)
         first = ready if ready is not None else arrivals.held
         if first is not None and not machine.begun:
             machine.begin(first, arrivals.ticks)
@@ -103,18 +127,26 @@ class Live:
         ready = self._in_measure(ready)
         intake = machine.intake(ready, len(arrivals.codes), arrivals.times)
         ordered = Ordered(intake, TIME if arrivals.times is not None else None)
-        by_row, found = machine.step(ordered, FOREVER if self.closed else arrivals.watermark, self.closed)
+        by_row, found = machine.step(ordered, self._until(), self.closed)
         columns = self._by_row(ready, ordered, by_row) if self.query.per_row else self._once(found)
         self.report = self.report.plus(rows_out=len(next(iter(columns.values()))))
         return frames.build(self.template, columns)
 
+    def _until(self) -> int:
+        """How far event time has come for the windows: rows that wait for peers are still to be taken in."""
+        if self.closed:
+            return FOREVER
+        held, watermark = self.arrivals.held, self.arrivals.watermark
+        return min(watermark, int(held.times.min())) if held is not None and self.machine.peers else watermark
+
     def _in_measure(self, rows: Held) -> Held:
         """Without rows that go back along a column behind their key's newest, and those that may yet get peers."""
-        for measure, dtype in self.machine.dtypes.items():
-            rows, back, wait = self.machine.forward(rows, measure, dtype, len(self.arrivals.codes), self.closed)
-            self.report = self.report.plus(rejected=back)
-            if wait is not None:
-                self.arrivals.held = wait if self.arrivals.held is None else wait.followed_by(self.arrivals.held)
+        if not self.machine.dtypes:
+            return rows
+        rows, back, wait = self.machine.forward(rows, len(self.arrivals.codes), self.closed)
+        self.report = self.report.plus(rejected=back)
+        if wait is not None:
+            self.arrivals.held = wait if self.arrivals.held is None else wait.followed_by(self.arrivals.held)
         return rows
 
     def _once(self, found: list[Found]) -> dict[str, Output]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from windrow.aggregates.compare import alike
+from windrow.engine.inputs import object_array
 from windrow.frames import Instants, Output, Taken, Times, Values
 from windrow.query import Query
 from windrow.sharing.groups import Answer
@@ -55,9 +56,7 @@ def table(
     columns: dict[str, Output] = dict(keys(code))
     sizes = [len(f.key) for f in found]
     if query.named:
-        names = np.empty(len(code), object)
-        names[:] = np.repeat(np.array([f.window for f in found], object), sizes)
-        columns["window"] = Values(names, None)
+        columns["window"] = Values(np.repeat(object_array([f.window for f in found]), sizes), texts=True)
     for measure, (start, end) in edge_names(query).items():
         mine = [query.measure(query.windows[f.window]) == measure for f in found]
         columns[start] = _edges(found, mine, measure, times, lambda f: (f.start, None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ from windrow.sharing.groups import Group
 from windrow.sharing.lane import Lane
 from windrow.sharing.rowwise import RowLane
 from windrow.sharing.slices import Keys, Rows, Slices
+from windrow.sharing.stored import StoredLane
+from windrow.sharing.stored_rows import StoredRowLane
 from windrow.windows.base import ROWS, TIME, Measure
 
 if TYPE_CHECKING:
@@ -28,8 +31,14 @@ LAYOUT = 1
 
 
 def saved(live: Live) -> bytes:
-    """All of a live query's state."""
+    """All of a live query's state; of what is in a store a reference, to what is durable there when this returns.
+
+    Nothing in the store takes the place of the snapshot before, which can be gone on from until the next one is made.
+    """
     arrivals, machine = live.arrivals, live.machine
+    mark = secrets.token_hex(8)
+    for shelf in machine.shelves:
+        shelf.checkpointed(mark)
     state = {
         "identity": _pairs(live.query.identity()),
         "report": [live.report.rows_in, live.report.rows_out, live.report.late, live.report.rejected],
@@ -48,8 +57,13 @@ def saved(live: Live) -> bytes:
         "last": [(window, [(k, row) for k, row in rows.items()]) for window, rows in live.last.items()],
         "lane": None if machine.lane is None else _lane(machine.lane),
         "row_lane": None if machine.row_lane is None else _row_lane(machine.row_lane),
+        "called": machine.called if live.query.store is not None else None,
+        "stored": [(name, _stored(lane), lane.shelf.reference()) for name, lane in machine.stored.items()],
     }
-    return sealed(("live query", LAYOUT, _pairs(state)))
+    data = sealed(("live query", LAYOUT, _pairs(state)))
+    for shelf in machine.shelves:
+        shelf.confirm()
+    return data
 
 
 def restore(live: Live, data: bytes) -> None:
@@ -61,6 +75,7 @@ def restore(live: Live, data: bytes) -> None:
         raise SnapshotError(f"the snapshot has layout {content[1]}, this windrow reads layout {LAYOUT}")
     state = dict(content[2])
     _check_identity(live.query.identity(), dict(state["identity"]))
+    _check_store(live.query.store, state["called"])
     arrivals, machine = live.arrivals, live.machine
     live.report, live.closed = Report(*state["report"]), state["closed"]
     live.template = from_outline(state["frame"])
@@ -74,12 +89,20 @@ def restore(live: Live, data: bytes) -> None:
     machine.labels.values = {name: list(values) for name, values in state["labels"]}
     machine.states = {name: [None if s is None else dict(s) for s in states] for name, states in state["states"]}
     live.last = {window: {k: tuple(row) for k, row in rows} for window, rows in state["last"]}
-    if state["lane"] is not None or state["row_lane"] is not None:
+    machine.called = state["called"] or machine.called
+    if state["lane"] is not None or state["row_lane"] is not None or state["stored"]:
         machine.begin(arrivals.nothing(), arrivals.ticks)
         if machine.lane is not None:
             _set_lane(machine.lane, state["lane"])
         if machine.row_lane is not None:
             _set_row_lane(machine.row_lane, state["row_lane"])
+        for name, parts, reference in state["stored"]:
+            lane = machine.stored[name]
+            if isinstance(lane, StoredRowLane):
+                _set_row_lane(lane, parts)
+            else:
+                _set_lane(lane, parts)
+            lane.shelf.reopen(reference, lane.aggregate)
 
 
 def _check_identity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
@@ -89,6 +112,17 @@ def _check_identity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
                 f"the snapshot is of another query: its {part} is {_spelled(theirs.get(part))}, "
                 f"here it is {_spelled(mine)}"
             )
+
+
+def _check_store(ours: Any, theirs: str | None) -> None:
+    if ours is None and theirs is not None:
+        raise SnapshotError("the snapshot refers to windows in a store: the query needs the same store=")
+    if ours is not None and theirs is None:
+        raise SnapshotError(f"the snapshot has all of its windows in itself: go on without store={ours!r}")
+
+
+def _stored(lane: StoredLane | StoredRowLane) -> tuple:
+    return _row_lane(lane) if isinstance(lane, StoredRowLane) else _lane(lane)
 
 
 def _spelled(value: Any) -> str:

@@ -19,7 +19,7 @@ def all_or_nothing(live: Live) -> Iterator[None]:
     """
     arrivals, machine = live.arrivals, live.machine
     shallow = [(part, dict(vars(part))) for part in (live, arrivals, machine)]
-    lanes = [(lane, dict(vars(lane)), copy.copy(lane.keys)) for lane in (machine.lane, machine.row_lane) if lane]
+    lanes = [(lane, dict(vars(lane)), copy.copy(lane.keys)) for lane in machine.lanes]
     newest = [dict(keys.newest) for _, _, keys in lanes]
     grown: list[Any] = [arrivals.codes, arrivals.kinds]
     lengths = [len(part) for part in grown]
@@ -27,7 +27,10 @@ def all_or_nothing(live: Live) -> Iterator[None]:
     states = dict(machine.states)
     last = {name: dict(rows) for name, rows in live.last.items()} if live.query.changes_only else live.last
     try:
-        yield
+        with contextlib.ExitStack() as trees:
+            for shelf in machine.shelves:
+                trees.enter_context(shelf.all_or_nothing())
+            yield
     except BaseException:
         for part, before in shallow:
             vars(part).update(before)

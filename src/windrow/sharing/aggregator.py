@@ -53,7 +53,8 @@ class Aggregator:
     Args:
         windows: by name; any kind that reports once.
         aggregate: over columns, `agg.sum("price")`, or bare, where a row is a value or a tuple of values.
-        store: "eager" (FlatFAT), "lazy" or "fit" (FlatFIT).
+        store: "fit" (FlatFIT: the fewest combines, for one window and for many), "eager" (FlatFAT: never more than
+            2 log2 n for an operation, where FlatFIT has that on average only) or "lazy".
         slicing: "cutty"; for comparison "pairs", "panes", or "rows", which is how the Reactive Aggregator does it.
         fuse: never more stored slices than open windows (with "cutty").
         partial: windows that the data ends inside are reported by `close`, too.
@@ -76,7 +77,7 @@ class Aggregator:
         windows: Mapping[str, Window],
         aggregate: Aggregate,
         *,
-        store: str = "eager",
+        store: str = "fit",
         slicing: str = "cutty",
         fuse: bool = True,
         partial: bool = False,

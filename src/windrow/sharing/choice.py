@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from windrow.sharing.passes import TREE
+from windrow.sharing.passes import FIT, TREE
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import Window
 from windrow.windows.kinds import Last, Periodic
@@ -31,10 +31,10 @@ def choose(windows: Mapping[str, Window], algorithm: str, favor: str) -> dict[st
             )
             return {name: Choice(TREE, why) for name in windows}
         return {name: Choice(algorithm, "asked for by name") for name in windows}
-    fifo, tree = _costs(windows)
-    if len(windows) > 1 and tree < fifo:
-        why = f"{len(windows)} windows over one set of slices: ranges of a tree cost less than a window algorithm each"
-        return {name: Choice(TREE, why) for name in windows}
+    fifo, jumps = _costs(windows)
+    if len(windows) > 1 and jumps < fifo:
+        why = f"{len(windows)} windows over one set of slices: jumps that all share cost less than an algorithm each"
+        return {name: Choice(FIT, why) for name in windows}
     return {name: _in_order(favor, "slices") for name in windows}
 
 
@@ -55,7 +55,7 @@ def _in_order(favor: str, what: str) -> Choice:
 
 
 def _costs(windows: Mapping[str, Window]) -> tuple[float, float]:
-    """Combines for one unit of the measure: a window algorithm for each window, or one tree for all."""
+    """Combines for one unit of the measure: a window algorithm for each window, or jumps for all."""
     periodic = [w for w in windows.values() if isinstance(w, Periodic)]
     if len(periodic) < len(windows) or len({w.measure for w in periodic}) > 1:
         return (3.0 * len(windows) ** 2, 8.0 * len(windows))

@@ -145,7 +145,7 @@ class Discretizer:
                 at = self.rows if kind == "rows" else time if kind == "time" else row[measure.column]
             except (KeyError, TypeError, IndexError):
                 raise WindrowError(f"row {self.rows} has no column {measure.column!r}") from None
-            if at is None or at != at:
+            if at is None or at - at != at - at:  # NaN, or infinity, whose difference is NaN
                 return None
             if newest is not None and at < newest:
                 raise WindrowError(

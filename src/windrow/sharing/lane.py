@@ -81,8 +81,13 @@ class Lane:
                 np.minimum(since, needed, out=since)
         answered, cuts, folded = self._answers(rows, items, flags, ranges)
         self.keys.count, self.keys.newest, self.until = count, newest, until
-        self.slices = kept(items, cuts, since, left, folded) if keep and not closing else None
+        self.slices = self._kept(items, cuts, since, left, folded) if keep and not closing else None
         return answered
+
+    def _kept(
+        self, items: Items, cuts: np.ndarray, since: np.ndarray, left: Mapping[str, np.ndarray], folded: list[Any]
+    ) -> Slices:
+        return kept(items, cuts, since, left, folded)
 
     def _new_keys(self, rows: Rows, items: Items) -> tuple[np.ndarray, dict[Measure, np.ndarray]]:
         """Rows and largest values so far, for each key."""
@@ -127,9 +132,10 @@ class Lane:
             dtype = first.dtype.type
             size, every, origin = dtype(window.range), dtype(window.every), dtype(window.origin)
             slicing = self.slicing if self.in_order or self.slicing != "cutty" else "pairs"
-            edges.periodic_cuts(first, seg, size, every, origin, slicing, flags)
+            extent = items.extent(window.measure)
+            edges.periodic_cuts(first, seg, size, every, origin, slicing, flags, extent=extent)
             least = 0 if window.measure == ROWS else -(2**62)
-            ranges = Ranges(*edges.periodic(first, seg, size, every, origin, after, until, least))
+            ranges = Ranges(*edges.periodic(first, seg, size, every, origin, after, until, least, extent))
             return ranges, None if closing else periodic_since(first, seg, size, every, origin, until)
         if isinstance(window, Session):
             first, last = items.first[window.measure], items.last[window.measure]
@@ -138,31 +144,37 @@ class Lane:
             ranges = Ranges(*edges.sessions(first, last, seg, gap, after, until))
             return ranges, None if closing else sessions_since(first, last, seg, gap, until)
         begins = items.begins[name]
-        flags |= begins > 0
         if isinstance(window, Landmark):
             first, last = items.first[window.measure], items.last[window.measure]
             marks = begins > 0
+            flags |= marks
             fresh = seg[:-1] + np.bincount(items.key[items.kept], minlength=len(seg) - 1)
             ranges = Ranges(*edges.landmarks(marks, first, last, seg, window.every, after, until, self.partial, fresh))
-            left[name] = begins
+            left[name] = begins.astype(np.int64, copy=False)
             return ranges, marks_since(marks, seg, newest=True)
-        assert isinstance(window, (Punctuated, UserDefined))
-        ends = items.ends[name]
-        if isinstance(window, Punctuated):  # each ends the one before, if there is one
+        if isinstance(window, Punctuated):  # each ends the one before, if there is one: a few places tell all
             at = np.flatnonzero(begins)
-            ends = np.zeros(len(items), np.int64)
-            ends[at[1:][items.key[at[1:]] == items.key[at[:-1]]]] = 1
-        segment, lo, hi, still, bad = edges.begins_ends(begins, ends, seg)
-        if bad >= 0:
-            raise WindrowError(f"window '{name}', row {items.pos[bad]} of its key: it ends more windows than are open")
-        left[name] = still
-        since = marks_since(still > 0, seg, newest=False)
+            flags[at] = True
+            ends_one = items.key[at[1:]] == items.key[at[:-1]]
+            lo, hi = at[:-1][ends_one], at[1:][ends_one]
+            segment, open_at = items.key[lo], at[~np.append(ends_one, False)] if len(at) else at
+        else:
+            assert isinstance(window, UserDefined)
+            flags |= begins > 0
+            segment, lo, hi, still, bad = edges.begins_ends(begins, items.ends[name], seg)
+            if bad >= 0:
+                where = f"window '{name}', row {items.pos[bad]} of its key"
+                raise WindrowError(f"{where}: it ends more windows than are open")
+            open_at = np.repeat(np.flatnonzero(still), still[still > 0])
+        since = None
+        if not closing:
+            left[name] = np.bincount(open_at, minlength=len(items)).astype(np.int64, copy=False)
+            since = marks_since(left[name] > 0, seg, newest=False)
         ended = None
-        if closing and self.partial and still.any():
-            at = np.repeat(np.flatnonzero(still), still[still > 0])
-            segment, lo = np.concatenate([segment, items.key[at]]), np.concatenate([lo, at])
-            hi = np.concatenate([hi, seg[items.key[at] + 1]])
-            ended = np.arange(len(lo)) < len(lo) - len(at)
+        if closing and self.partial and len(open_at):
+            segment, lo = np.concatenate([segment, items.key[open_at]]), np.concatenate([lo, open_at])
+            hi = np.concatenate([hi, seg[items.key[open_at] + 1]])
+            ended = np.arange(len(lo)) < len(lo) - len(open_at)
             by_key = np.lexsort((hi, lo, segment))
             segment, lo, hi, ended = segment[by_key], lo[by_key], hi[by_key], ended[by_key]
         measure = items.first[TIME] if isinstance(window, UserDefined) and TIME in items.first else items.pos
@@ -183,7 +195,8 @@ class Lane:
             within = cuts[hi] != found.hi  # it ends inside a slice, of which the rows before its end count
             bounds[name] = (lo, hi - within, within)
             inside.append(found.hi[within])
-        stops = np.unique(np.concatenate(inside)) if inside else np.empty(0, np.int64)
+        stops = np.sort(np.concatenate(inside), kind="stable") if inside else np.empty(0, np.int64)
+        stops = stops[np.append(True, stops[1:] != stops[:-1])] if len(stops) else stops  # np.unique takes longer
         for name, (lo, hi, within) in bounds.items():
             self.spans[name] = (lo, hi, np.where(within, np.searchsorted(stops, ranges[name].hi), -1))
         answers: dict[str, dict[str, Answer]] = {name: {} for name in ranges}
@@ -211,11 +224,12 @@ class Lane:
         return results, cuts, folded
 
     def _together(self, names: Iterable[str]) -> dict[tuple, list[str]]:
-        """Windows that are answered in one pass: all that go through the tree, each of the others by itself."""
+        """Windows that are answered in one pass: all that share a tree or jumps, each of the others by itself."""
         passes_of: dict[tuple, list[str]] = {}
         for name in names:
             algorithm = self.algorithms.get(name, passes.TREE)
-            passes_of.setdefault((algorithm,) if algorithm == passes.TREE else (algorithm, name), []).append(name)
+            shared = algorithm in (passes.TREE, passes.FIT)
+            passes_of.setdefault((algorithm,) if shared else (algorithm, name), []).append(name)
         return passes_of
 
     def _named(self, failed: Any, names: list[str], ranges: Mapping[str, Ranges]) -> Exception:

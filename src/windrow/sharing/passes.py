@@ -13,8 +13,8 @@ from windrow.engine.inputs import Column
 from windrow.sharing.groups import Answer, Group
 from windrow.swag import ALGORITHMS
 
-#: ways to answer from slices that are no window algorithm: fold each range, or walk a tree over all slices
-LAZY, TREE = "lazy", "tree"
+#: ways to answer from slices that are no window algorithm: fold each range, walk a tree over all slices, or jump
+LAZY, TREE, FIT = "lazy", "tree", "fit"
 
 
 class Failed(Exception):
@@ -63,10 +63,15 @@ def answer(
             make = folding.lazy if algorithm == LAZY else folding.ranges
             tree = group.slots(0 if algorithm == LAZY else room(slots))
             _kernel(group, algorithm, lambda: make(form))(slots, tree, *ranges, prefixes, out, valid, done)
+        elif algorithm == FIT:
+            order, links = np.lexsort((lo, hi)), np.empty(room(slots), np.int64)
+            jumps = (links, order) if form.compiled else (links.tolist(), order.tolist())
+            _kernel(group, FIT, lambda: folding.fit(form))(
+                slots, group.slots(room(slots)), *jumps, *ranges, prefixes, out, valid, done
+            )
         else:
             w = _window(group, algorithm, int((hi - lo).max(initial=0)))
-            kernel = type(w).kernel(form)
-            run = _kernel(group, (type(w), "fifo"), lambda: folding.fifo(kernel, form))
+            run = _kernel(group, (type(w), "fifo"), lambda: folding.fifo(type(w).kernel(form), form))
             run(w.s, w.r, slots, *ranges, prefixes, out, valid, done)
     except CompilationFailed:
         raise

@@ -71,14 +71,21 @@ class RowLane:
             else:
                 by_row[name], needed = self._by_row(name, window, items, measures, seg, fresh, new, until)
             np.minimum(since, needed, out=since)
-        self.keys.count = self.keys.count + np.bincount(rows.key, minlength=size)
+        self._count(rows, size)
         self.until = until
         if keep and not closing:
             stays = np.flatnonzero(np.arange(len(items)) >= np.repeat(since, np.diff(seg)))
-            self.rows = _some(items, stays)
+            self.rows = some_rows(items, stays)
         else:
             self.rows = None
         return by_row, ended
+
+    def _count(self, rows: Rows, size: int) -> None:
+        """Rows and largest values so far, for each key; the arrays that were there are left as they were."""
+        self.keys.count = self.keys.count + np.bincount(rows.key, minlength=size)
+        for measure in self.keys.newest:
+            self.keys.newest[measure] = newest = self.keys.newest[measure].copy()
+            np.maximum.at(newest, rows.key, rows.measures[measure])
 
     def _items(self, rows: Rows, size: int) -> tuple[Rows, np.ndarray]:
         """Kept and new rows by key, the kept ones first; where each key's new ones begin."""
@@ -94,7 +101,7 @@ class RowLane:
             {},
         )
         at = order(key, size, None)
-        items = both if at is None else _some(both, at)
+        items = both if at is None else some_rows(both, at)
         seg = segments(items.key, size)
         fresh = seg[:-1] + np.bincount(old.key, minlength=size)
         return items, fresh
@@ -160,7 +167,9 @@ class RowLane:
         return self.arrangement.finished(found)
 
 
-def _some(rows: Rows, at: np.ndarray) -> Rows:
+def some_rows(rows: Rows, at: np.ndarray) -> Rows:
+    """Some of the rows."""
+
     def column(c: Column) -> Column:
         return Column(c.values[at], None if c.mask is None else c.mask[at], c.dtype)
 

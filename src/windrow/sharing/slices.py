@@ -15,6 +15,7 @@ import numpy as np
 from windrow.engine.columns import allocate, move, room
 from windrow.engine.grouping import order, segments
 from windrow.engine.inputs import Column
+from windrow.engine.walks import Extent, extent_of
 from windrow.windows.base import ROWS, Measure
 
 
@@ -77,9 +78,16 @@ class Items:
     last: dict[Measure, np.ndarray]
     begins: dict[str, np.ndarray]
     ends: dict[str, np.ndarray]
+    extents: dict[Measure, Extent] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.key)
+
+    def extent(self, measure: Measure) -> Extent:
+        """How far the items reach, found once for all windows."""
+        if measure not in self.extents:
+            self.extents[measure] = extent_of(self.first[measure], self.seg)
+        return self.extents[measure]
 
 
 def lowest(dtype: Any) -> Any:

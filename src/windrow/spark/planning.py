@@ -65,7 +65,7 @@ class BySlices(Plan):
         if not in_any_order(query):
             part = parts.PART
             data = parts.alone(query, data.withColumn(TIE, F.monotonically_increasing_id()))
-            data = data.repartition(part).sortWithinPartitions(part, _quoted(query.time or ""), TIE)
+            data = data.repartition(part).sortWithinPartitions(part, _quoted(query.time or ""), TIE).drop(TIE)
             self.steps.append(f"exchange of the rows by parts of {parts.length(query) / 1e6:g} s, sorted by time")
         data = _mapped(data, Folded(query, partials, part), partials)
         self.steps.append("ours, in each task: the rows of each (key, slice) are folded into one partial")
@@ -106,7 +106,7 @@ class ByRows(Plan):
             data = data.repartition(1)
             self.steps.append("exchange of the rows to one task: without a key, these windows are sequential")
         order = [*by, *([query.time] if query.time is not None else []), TIE]
-        data = data.sortWithinPartitions(*map(_quoted, order))
+        data = data.sortWithinPartitions(*map(_quoted, order)).drop(TIE)
         self.steps.append(f"sorted by {', '.join(order)}")
         self.steps.append("ours: one pass over each partition, keys told apart inside the kernel")
         return _mapped(data, SortedRows(query, answers, by), answers)

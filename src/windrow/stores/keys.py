@@ -9,7 +9,7 @@ from functools import cache
 
 from windrow.errors import StoreError
 
-CHECKPOINT, OWNER, PAGE = b"c", b"o", b"p"
+CHECKPOINT, PREVIOUS, OWNER, PAGE = b"c", b"d", b"o", b"p"
 
 
 def ordered(number: int) -> bytes:

@@ -56,17 +56,17 @@ def inserts(kernel: Any, form: Form) -> Callable:
 
 
 def rows_by_policy(kernel: Any, form: Form, ask: Callable) -> Callable:
-    """`run(s, r, columns, masks, a, z, evictions, out, valid, total, old)`: insert, enforce, query, for rows a to z.
+    """`run(s, r, columns, masks, a, z, evictions, out, valid, sizes, total, old)`: insert, enforce, query: rows a to z.
 
     §4.2.4's single evictions are made here. It stops where they do not suffice (or `evictions` are used up): the row,
-    what went of it already, and True.
+    what went of it already, and True. `sizes` gets how many rows each row's window has.
     """
     insert, evict, query, size, slot = kernel.insert, kernel.evict, kernel.query, kernel.size, kernel.levels.slot
     lift_at, store, mark = form.lift_at, form.store, form.mark
     combine, identity, get = form.combine, form.identity, form.get
 
     @form.whole
-    def run(s, r, columns, masks, a, z, evictions, out, valid, total, old):
+    def run(s, r, columns, masks, a, z, evictions, out, valid, sizes, total, old):
         for i in range(a, z):
             r = insert(s, r, lift_at(columns, masks, i))
             store(total, 0, query(s, r))
@@ -87,6 +87,7 @@ def rows_by_policy(kernel: Any, form: Form, ask: Callable) -> Callable:
                     evictions -= 1
             if goes and size(r) > 0:
                 return r, i, sub, evictions, True
+            sizes[i] = size(r)
             if size(r) > 0:
                 p = query(s, r)
                 store(out, i, p)
@@ -118,7 +119,8 @@ def _asked(w: Any, policy: Callable, sample: tuple) -> Callable:
     return ask
 
 
-def _run(w: Any, name: str, make: Callable[[], Callable]) -> Callable:
+def run_of(w: Any, name: str, make: Callable[[], Callable]) -> Callable:
+    """A loop over this window's kernel, compiled once a process and kept on disk."""
     key = (type(w), name)
     if key not in w.form.memo:
         w.form.memo[key] = cached(make())
@@ -133,7 +135,7 @@ def _form(w: Any, columns: Columns) -> Form | None:
     return batch._form(w, columns)
 
 
-def _room(w: Any, wanted: int) -> int:
+def make_room(w: Any, wanted: int) -> int:
     """How many of the wanted rows may go in before the store must be visited again."""
     wanted = min(wanted, CHUNK)
     while len(w) + wanted > w.capacity:
@@ -152,11 +154,11 @@ def inserted(w: Any, columns: Columns) -> bool:
         return False
     w._become(form)
     try:
-        run = _run(w, "inserts", lambda: inserts(type(w).kernel(form), form))
+        run = run_of(w, "inserts", lambda: inserts(type(w).kernel(form), form))
         data, masks = batch._arrays(form, columns)
         a = 0
         while a < n:
-            z = a + _room(w, n - a)
+            z = a + make_room(w, n - a)
             w.r = w.registers(*run(w.s, w.r, data, masks, a, z))
             w.room -= z - a
             w.inserted += z - a
@@ -194,11 +196,11 @@ def slid(w: Any, columns: Columns, window: Any) -> Any:
 def _slid(w: Any, form: Form, columns: Columns, window: int) -> Any:
     w._become(form)
     n, a = len(columns[0].values), 0
-    run = _run(w, "rows", lambda: rows(type(w).kernel(form), form))
+    run = run_of(w, "rows", lambda: rows(type(w).kernel(form), form))
     data, masks = batch._arrays(form, columns)
     out, valid = batch._room(form, n, every_window_has_rows=True)
     while a < n:
-        z = a + _room(w, n - a)
+        z = a + make_room(w, n - a)
         if not w.spare_evictions:
             w._refill()
         z = min(z, a + w.spare_evictions)
@@ -212,12 +214,12 @@ def _slid(w: Any, form: Form, columns: Columns, window: int) -> Any:
 
 def policed(w: Any, columns: Columns, policy: Callable) -> Any:
     """`slide_policy`."""
-    form = _form(w, columns)
+    form, sizes = _form(w, columns), np.empty(len(columns[0].values), np.int64)
     saved = w._saved()
     try:
         if form is not None and w.name == "amta" and len(columns[0].values) and not any(form.checked):
             try:
-                return _policed(w, form, columns, policy)
+                return _policed(w, form, columns, policy, sizes)
             except CompilationFailed:  # then the policy is one for Python
                 w._restore(saved)
         out = np.empty(len(columns[0].values), object)
@@ -231,21 +233,53 @@ def policed(w: Any, columns: Columns, policy: Callable) -> Any:
         raise
 
 
-def _policed(w: Any, form: Form, columns: Columns, policy: Callable) -> Any:
+def sized_by_policy(
+    w: Any, columns: Columns, policy: Callable, plain: Callable, compiles: bool
+) -> tuple[np.ndarray, bool]:
+    """How many rows each row's window has, and whether that was compiled; to be called in `_all_or_nothing`.
+
+    `plain` is the policy for what does not compile.
+    """
+    n = len(columns[0].values)
+    sizes = np.empty(n, np.int64)
+    form = _form(w, columns) if compiles and n else None
+    if form is not None and not any(form.checked):
+        saved = w._saved()
+        try:
+            _policed(w, form, columns, policy, sizes)
+            return sizes, True
+        except CompilationFailed:
+            w._restore(saved)
+        except Exception:  # in Python it says better what is wrong, and where
+            w._restore(saved)
+    for i, row in enumerate(zip(*(c.objects() for c in columns), strict=True)):
+        try:
+            w.insert(*row)
+            w.enforce(plain)
+        except Exception as error:
+            error.add_note(f"in the policy, at row {i} of the key's new rows")
+            raise
+        sizes[i] = len(w)
+    return sizes, False
+
+
+def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.ndarray) -> Any:
     w._become(form)
     n, a = len(columns[0].values), 0
     data, masks = batch._arrays(form, columns)
     out, valid = batch._room(form, n)
     total, old = (tuple(np.ones(1, dtype) for dtype in form.outputs) for _ in range(2))
-    run = _run(w, f"policy {id(policy)}", lambda: rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total)))
+    run = run_of(
+        w, f"policy {id(policy)}", lambda: rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total))
+    )
     form.memo[type(w), f"policy {id(policy)}", "kept"] = policy  # so that no other gets its id
     layers = hasattr(w, "pager")
     while a < n:
-        z = a + _room(w, n - a)
+        z = a + make_room(w, n - a)
         if layers and not w.spare_evictions:
             w._refill()
         evictions = min(w.spare_evictions, 2**62) if layers else 2**62
-        r, at, sub, left, more = run(w.s, w.r, data, masks, a, z, evictions, out, valid, total, old)
+        r, at, sub, left, more = run(w.s, w.r, data, masks, a, z, evictions, out, valid, sizes, total, old)
         w.r = w.registers(*r)
         end = at + 1 if more else at
         if layers:
@@ -254,6 +288,7 @@ def _policed(w: Any, form: Form, columns: Columns, policy: Callable) -> Any:
             w.spare_evictions = left if evictions < 2**62 else w.spare_evictions
         if more:
             _bulk(w, policy, form.thaw(sub) if sub != form.identity else None, total, at, out, valid)  # type: ignore[misc]
+            sizes[at] = len(w)
         a = end
     return batch._answers(w, columns, out, valid)
 

@@ -97,10 +97,10 @@ class Pager:
                 self.changed.wait(1.0)
             self._raise()
 
-    def commit(self, key: bytes, value: bytes) -> None:
-        """One value, durable, and all that was put before it."""
+    def commit(self, *puts: tuple[bytes, bytes]) -> None:
+        """Values, together and durable, and all that was put before them."""
         self.flush()
-        self._patiently(lambda: self.store.write(Batch(((key, value),), guard=self.guard), durable=True))
+        self._patiently(lambda: self.store.write(Batch(puts, guard=self.guard), durable=True))
 
     def _raise(self) -> None:
         """Tells of an error once; what waits is tried again at the next occasion."""

@@ -21,6 +21,8 @@ from windrow.engine import batch, snapshot
 from windrow.engine.columns import move
 from windrow.engine.forms import Form
 from windrow.errors import SnapshotError
+from windrow.stores.base import Batch
+from windrow.stores.keys import all_of
 from windrow.swag.base import Monoid, Swag
 from windrow.swag.mta_hand import by_hand
 
@@ -32,7 +34,7 @@ Levels = namedtuple("Levels", "slot pair begin realign behead refresh")
 
 
 class Layout(NamedTuple):
-    """Where a level's positions lie. In memory they are rings (below); over a store, see `mta_layers`."""
+    """Where a level's positions lie. In memory they are rings (below); over a store, see `mta_paging`."""
 
     slot: Callable  # (s, l, p) -> index: where position p of level l lies
     fresh: Callable  # (s, l) -> position: where a level that is made anew begins
@@ -170,6 +172,11 @@ class MonoidTree(Swag):
         from windrow.swag.mta_store import opened
 
         return opened(cls, aggregate, store, name, buffer)
+
+    @staticmethod
+    def forget(store: Any, name: str = "window") -> None:
+        """Deletes a window and its checkpoint from a store."""
+        store.write(Batch(ranges=(all_of(name),)), durable=True)
 
     @classmethod
     def resume(cls, aggregate: Aggregate, data: bytes, *, store: Any = None) -> Any:

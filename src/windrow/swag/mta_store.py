@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,16 @@ import numpy as np
 from windrow.aggregates.base import Aggregate, same
 from windrow.engine import batch, snapshot
 from windrow.engine.columns import copied, move, read, room, write
-from windrow.errors import StoreError, Unsupported
+from windrow.errors import SnapshotError, StoreError, Unsupported
 from windrow.stores.base import Batch, Store
-from windrow.stores.keys import CHECKPOINT, OWNER, all_of, of_page, of_window
+from windrow.stores.keys import CHECKPOINT, OWNER, PREVIOUS, all_of, of_page, of_window
 from windrow.swag import amta, log_mta, mta_batch, mta_checkpoint, mta_pages
 from windrow.swag.base import Monoid, Swag
 from windrow.swag.mta_checkpoint import Checkpoint, described, doing, new_epoch
 from windrow.swag.mta_io import Pager
-from windrow.swag.mta_layers import A, Layered, layered
+from windrow.swag.mta_layers import Layered
 from windrow.swag.mta_levels import MonoidTree, TreeKernel
+from windrow.swag.mta_paging import A, layered
 
 
 class Stored(Layered):
@@ -37,6 +39,8 @@ class Stored(Layered):
     number = 0  # of the last checkpoint
     inserted = 0  # rows since the window was made, those that are gone included
     note: Any = None  # what the last checkpoint was given to keep
+    confirmed: tuple[bytes, list[int]] | None = None  # a checkpoint that is kept beside the last one: it, its heads
+    _latest: tuple[bytes, list[int]] | None = None
 
     def __init__(
         self,
@@ -83,7 +87,11 @@ class Stored(Layered):
         """Adds the newest row: one value, or one for each argument of the aggregate's lift."""
         if self._sample is not None:
             self._try_laws(row)
-        partial = self._lift(row)
+        self.insert_partial(self._lift(row))
+
+    def insert_partial(self, partial: Any) -> None:
+        """Adds the aggregate of several rows (None: of none) as one."""
+        self._become(None)
         if self._untried and partial is not None:  # that it cannot be stored is better said now than a page later
             snapshot.packed(self._dump(partial))
             self._untried = False
@@ -155,6 +163,10 @@ class Stored(Layered):
 
     # Checkpoints.
 
+    def confirm(self) -> None:
+        """The last checkpoint is one to come back to: the next one is written beside it, and not in its place."""
+        self.confirmed = self._latest
+
     def checkpoint(self, note: Any = None) -> int:
         """Makes what was inserted durable, and says which checkpoint it is. O(log n) pages are written at most.
 
@@ -183,9 +195,15 @@ class Stored(Layered):
             tails=tails,
             note=note,
         )
-        self.pager.commit(of_window(self.window, CHECKPOINT), mta_checkpoint.sealed(state))
+        value, puts = mta_checkpoint.sealed(state), []
+        if self.confirmed is not None:
+            puts.append((of_window(self.window, PREVIOUS), self.confirmed[0]))
+        self.pager.commit((of_window(self.window, CHECKPOINT), value), *puts)
         self.number, self.note = state.number, note
         self.kept = [H // self.page for H, _, _ in marks]
+        self._latest = value, self.kept
+        if self.confirmed is not None:
+            self.kept = [min(pair) for pair in zip_longest(self.kept, self.confirmed[1], fillvalue=0)]
         self._sweep(least=1)
         self.pager.send()
         return self.number
@@ -214,11 +232,6 @@ class Stored(Layered):
     def close(self) -> None:
         """Ends the threads of this window. The store stays open; rows since the last checkpoint are given up."""
         self.pager.close()
-
-    @staticmethod
-    def forget(store: Store, name: str = "window") -> None:
-        """Deletes a window and its checkpoint from a store."""
-        store.write(Batch(ranges=(all_of(name),)), durable=True)
 
     def _resume(self, found: Checkpoint) -> None:
         """The layers as the checkpoint has them, and the pages of the heads."""
@@ -302,23 +315,36 @@ def stored(cls: type) -> type:
     return cls if issubclass(cls, Stored) else kin[cls]
 
 
-def opened(cls: type[Swag], aggregate: Aggregate, store: Store, name: str, buffer: int) -> Stored:
-    """`AMTA.open`."""
-    key = of_window(name, CHECKPOINT)
-    value = store.get(key)
-    found = mta_checkpoint.opened(value, name, cls.name, aggregate)
-    while True:
-        w: Any = stored(cls)(aggregate, store=store, buffer=buffer, cache=found.cache, name=name, reopened=True)
-        # what was evicted before the checkpoint or written after it is of no use, or in the way of what comes
-        doomed = []
-        for l, (H, _, a) in enumerate(found.marks):
-            for first, end in ((0, min(H, a) // w.page), (a // w.page, 2**62)):
-                doomed.append((of_page(name, l, first), of_page(name, l, end)))
-        w._claim(Batch(ranges=tuple(doomed)))
-        again = store.get(key)
-        if again == value:
-            break
-        value, found = again, mta_checkpoint.opened(again, name, cls.name, aggregate)  # its owner was not dead yet
+def opened(cls: type[Swag], aggregate: Aggregate, store: Store, name: str, buffer: int, note: Any = None) -> Stored:
+    """`AMTA.open`; with a note, at the checkpoint that was given it, be it the last one or the one kept beside it."""
+    keys = [of_window(name, CHECKPOINT), of_window(name, PREVIOUS)]
+    _, found = _chosen(store.get_many(keys), name, cls.name, aggregate, note)
+    w: Any = stored(cls)(aggregate, store=store, buffer=buffer, cache=found.cache, name=name, reopened=True)
+    w._claim(Batch())
+    values = store.get_many(keys)  # again: only now can its owner, who may not be dead yet, write no more
+    value, found = _chosen(values, name, cls.name, aggregate, note)
+    # what was evicted before the checkpoint or written after it is of no use, or in the way of what comes
+    doomed = [(keys[1], keys[1] + b"\0")]
+    for l, (H, _, a) in enumerate(found.marks):
+        for first, end in ((0, min(H, a) // w.page), (a // w.page, 2**62)):
+            doomed.append((of_page(name, l, first), of_page(name, l, end)))
+    puts = ((keys[0], value),) if value != values[0] else ()
+    store.write(Batch(puts, tuple(doomed), w.pager.guard), durable=True)
     w._resume(found)
     w.epochs.append((new_epoch(), [a // w.page for _, _, a in found.marks]))
+    w._latest = value, list(w.kept)
     return w
+
+
+def _chosen(values: list, name: str, algorithm: str, aggregate: Aggregate, note: Any) -> tuple[bytes, Checkpoint]:
+    """The last checkpoint; with a note, the one that has it."""
+    last = values[0]
+    for value in values if note is not None else ():
+        if value is not None:
+            found = mta_checkpoint.opened(value, name, algorithm, aggregate)
+            if found.note == note:
+                return value, found
+    if note is not None:
+        has = "has moved on" if last is not None else "has no checkpoint of it"
+        raise SnapshotError(f"window {name!r}: the store {has}; the checkpoint that is asked for is not there any more")
+    return last, mta_checkpoint.opened(last, name, algorithm, aggregate)

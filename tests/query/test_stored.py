@@ -1,0 +1,116 @@
+"""A live query with a store answers as without one, and holds a few pages of its windows in memory."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import windrow
+from tests.query.stored_cases import AGGREGATES, ROWS, WINDOWS, asked, pushed, rows_of, small_pages, table
+from windrow import agg, stores, win
+from windrow.sharing import shelf
+
+__all__ = ["small_pages"]  # a fixture for all tests here
+
+
+@pytest.mark.parametrize("by", [None, "k"])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_the_answer_does_not_depend_on_the_store(name, by):
+    data = table()
+    expected = pushed(asked(WINDOWS[name], by=by), data)
+    assert expected
+    for again in (0.0, 0.4):
+        assert pushed(asked(WINDOWS[name], stores.memory(), by=by), data, again) == expected
+
+
+@pytest.mark.parametrize("name", ["periodic", "trailing", "policy"])
+def test_over_rocksdb(name, tmp_path):
+    data = table(1)
+    store = stores.rocksdb(tmp_path / "db", memory=1 << 20)
+    assert pushed(asked(WINDOWS[name], store), data, 0.3) == pushed(asked(WINDOWS[name]), data)
+    store.close()
+
+
+def test_rows_that_come_late_and_changes_only():
+    data, rng = table(2), random.Random(2)
+    order = sorted(range(ROWS), key=lambda i: data["ts"][i].astype(int) + rng.randrange(20_000_000))
+    mixed = {name: column[order] for name, column in data.items()}
+    options = {"lateness": "20 seconds", "by": "k", "changes_only": True}
+    commutes = {"s": agg.sum("x"), "m": agg.max("f")}  # without a store such rows go straight into their slices
+    for aggregates in (commutes, AGGREGATES):
+        expected = pushed(asked(WINDOWS["periodic"], aggregates=aggregates, **options), mixed)
+        assert pushed(asked(WINDOWS["periodic"], stores.memory(), aggregates=aggregates, **options), mixed) == expected
+
+
+def test_several_windows_of_which_one_stays_in_memory():
+    data = table(3)
+    windows = {
+        "a": win.sliding("300 seconds", every="20 seconds"),
+        "b": win.session("3 seconds"),
+        "c": WINDOWS["periodic"],
+    }
+    expected = pushed(asked(windows, partial=True), data)
+    query = asked(windows, stores.memory(), partial=True)
+    assert pushed(query, data, 0.3) == expected
+    assert "kept in memory" in query.explain()
+
+
+def test_memory_holds_a_few_pages(monkeypatch):
+    monkeypatch.setattr(shelf, "CACHE", 64)
+    n, window = 60_000, 40_000
+    store = stores.memory()
+    live = windrow.Query(windows=win.trailing(window), aggregates={"s": agg.sum("x")}, store=store).open()
+    plain = windrow.Query(windows=win.trailing(window), aggregates={"s": agg.sum("x")}).open()
+    for at in range(0, n, 10_000):
+        rows = {"x": np.arange(at, at + 10_000)}
+        assert (live.push(rows)["s"] == plain.push(rows)["s"]).all()
+    (lane,) = live.machine.stored.values()
+    (tree,) = lane.shelf.trees.values()
+    assert len(tree) == window
+    assert lane.rows is None
+    assert tree.inserted == n
+    assert len(tree._live()) <= 3 * shelf.CACHE * (window.bit_length() + 1)
+    assert len(live.snapshot()) < 2000 < window < len(plain.snapshot())
+
+
+def test_what_has_left_the_window_leaves_the_store(monkeypatch):
+    monkeypatch.setattr(shelf, "CACHE", 64)
+    store, page, window = stores.memory(), 32, 2000
+    live = windrow.Query(windows=win.trailing(window), aggregates={"s": agg.sum("x")}, store=store).open()
+    for at in range(0, 60_000, 1000):
+        live.push({"x": np.arange(at, at + 1000)})
+        if at in (30_000, 58_000, 59_000):  # what the last two need stays
+            live.snapshot()
+    (tree,) = live.machine.stored["window"].shelf.trees.values()
+    tree.pager.flush()
+    assert len(store._held) < 2 * (window + 3000) // page + 64  # of 60,000 rows
+
+
+def test_nothing_is_left_in_the_store_when_no_snapshot_refers_to_it():
+    store = stores.memory()
+    assert pushed(asked(WINDOWS["trailing"], store), table(9))
+    assert not store._held
+
+
+def test_a_table_does_not_need_the_store():
+    store = stores.memory()
+    store.close()  # whoever asks it now is refused
+    query, data = asked(WINDOWS["periodic"], store), table()
+    assert rows_of([query.run(data)]) == rows_of([asked(WINDOWS["periodic"]).run(data)])
+    assert "stores.memory(): live, the partials of its slices are there" in query.explain(data)
+    assert "run() does not use it" in query.explain()
+
+
+@pytest.mark.parametrize("store", [None, stores.memory()])
+@pytest.mark.parametrize("closed", ["left", "right"])
+def test_rows_that_go_back_along_a_column_are_rejected(store, closed):
+    """Behind those of the batches before, too."""
+    query = asked(win.trailing(10.0, on="d", closed=closed), store, time=None, aggregates={"s": agg.sum("x")})
+    live = query.open()
+    out = [live.push({"d": [5.0, 20.0, 21.0], "x": [1, 2, 4]}), live.push({"d": [3.0, 22.0], "x": [8, 16]})]
+    out.append(live.close())
+    expected = {"left": [None, None, 2, 6], "right": [1, 2, 6, 22]}[closed]
+    assert [row[-1] for row in rows_of(out)] == expected
+    assert live.report.rejected == 1
