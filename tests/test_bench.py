@@ -53,6 +53,13 @@ COLUMNS = {
 }
 
 
+#: those on Spark run where the other tests on Spark do
+NAMES = [
+    pytest.param(name, marks=pytest.mark.xdist_group("spark")) if name.startswith("spark-") else name
+    for name in EXPERIMENTS
+]
+
+
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
     """Each experiment is run once, when it is first asked for."""
@@ -66,7 +73,7 @@ def outcomes(tmp_path_factory):
     return outcome
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_csv_and_picture(outcomes, name):
     outcome = outcomes(name)
     rows = results.read_csv(outcome.csv)
@@ -78,7 +85,7 @@ def test_csv_and_picture(outcomes, name):
     assert outcome.png.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_summary_and_notes(outcomes, name):
     outcome = outcomes(name)
     lines = results.summary(outcome.experiment.measure, outcome.rows)

@@ -152,7 +152,7 @@ def test_demo_on_generated_rows(said, monkeypatch):
     monkeypatch.setattr(demo, "flights", lambda rows: None)
     monkeypatch.setattr(demo, "TIMED", ("recalculate", "two_stacks_lite"))
     monkeypatch.setattr(demo, "BY_HAND_ROWS", 50)
-    code, out, _ = said("demo", "--rows", "2000", "--window", "50")
+    code, out, _ = said("demo", "--rows", "2000", "--window", "50", "--no-spark")
     assert code == 0
     assert "generated sensor readings" in out
     assert "Same answers as recalculation" in out

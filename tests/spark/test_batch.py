@@ -313,3 +313,9 @@ def test_a_giant_key(spark, monkeypatch):
             assert got.sort_by(order).equals(expected.cast(got.schema).sort_by(order)), query
             if by is None and windows == win.trailing(1000):
                 assert "parts of time" in query.explain(frame)
+
+
+def test_rejected_rows_can_be_had(frame, table):
+    query = windrow.Query(time="ts", by="k", windows=win.sliding(6.0, every=2.0, on="f"), aggregates={"n": agg.count()})
+    query.run(table)
+    assert windrow.spark.rejected(query, frame).count() == query.report.rejected > 0

@@ -29,9 +29,10 @@ def pandas_udf(size: int) -> Any:
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        def vwap(price: pd.Series, volume: pd.Series) -> float:
+        def vwap(price, volume):
             return float((price * volume).sum() / volume.sum())
 
+        vwap.__annotations__ = {"price": pd.Series, "volume": pd.Series, "return": float}  # how Spark tells its kind
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             own: Any = F.pandas_udf(vwap, "double")  # type: ignore[call-overload]

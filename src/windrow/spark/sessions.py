@@ -1,4 +1,4 @@
-"""A good local session; what a session that somebody else made lacks."""
+"""A good local session."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from windrow.errors import WindrowError
 from windrow.spark.java import java_home
 
-QUIET = "spark.sql.execution.arrow.pyspark.enabled"  # known since Spark 3: tells a session that is there at all
-
 
 def session(master: str = "local[*]", *, app: str = "windrow", memory: str = "2g", **config: Any) -> Any:
     """A SparkSession on this machine: workers run this Python, all addresses are loopback, times are UTC.
+
+    Where there is a session already, it is that one, as it is.
 
     Args:
         master: as Spark's; `local[2]` is two cores.
@@ -25,6 +25,9 @@ def session(master: str = "local[*]", *, app: str = "windrow", memory: str = "2g
         from pyspark.sql import SparkSession
     except ImportError:
         raise WindrowError("windrow.spark needs pyspark: pip install 'windrow[spark]'") from None
+    running = SparkSession.getActiveSession()
+    if running is not None:  # somebody made it, and it stays as it is
+        return running
     home = java_home()
     if home is not None:
         os.environ["JAVA_HOME"] = home
