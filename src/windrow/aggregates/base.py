@@ -14,6 +14,7 @@ import copy
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from windrow.errors import WindrowError
@@ -69,6 +70,17 @@ class Numeric:
     carries: int | None = None
     #: the same without a count of rows, where there is one to be spared
     sized: Sized | None = None
+
+
+@lru_cache(maxsize=512)
+def _arity(lift: Callable[..., Any]) -> tuple[int, int | None]:
+    try:
+        parameters = inspect.signature(lift).parameters.values()
+    except (TypeError, ValueError):  # a C function without a signature
+        return 1, None
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    most = None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
+    return sum(p.default is p.empty for p in positional), most
 
 
 class Aggregate:
@@ -142,13 +154,7 @@ class Aggregate:
     @property
     def arity(self) -> tuple[int, int | None]:
         """How many columns `lift` takes: at least, at most (None: any number)."""
-        try:
-            parameters = inspect.signature(self.core_lift).parameters.values()
-        except (TypeError, ValueError):  # a C function without a signature
-            return 1, None
-        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        most = None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional)
-        return sum(p.default is p.empty for p in positional), most
+        return _arity(self.core_lift)
 
     def __call__(self, *columns: str) -> Aggregate:
         """The same aggregate over named columns, for a query."""

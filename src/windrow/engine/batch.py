@@ -134,23 +134,20 @@ def form_for(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -
 
 
 def _form_key(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Any:
-    """What the aggregate's functions do, or the aggregate itself where that cannot be told."""
+    """What the functions of all parts do."""
+    parts = getattr(aggregate, "parts", None) or [(aggregate, ())]
+    return tuple((_does(part), columns) for part, columns in parts), kinds, masked
 
-    def facts(part: Any) -> tuple:
-        return part.name, part.builtin, part.needs, part.selective
 
-    if "_does" not in vars(aggregate):  # told once: it takes as long as a thousand rows
-        parts = getattr(aggregate, "parts", None) or [(aggregate, ())]
+def _does(part: Any) -> Any:
+    """What an aggregate's functions do, or itself where that cannot be told. Told once: it takes some time."""
+    if "_does" not in vars(part):
+        functions = (part.core_lift, part.core_combine, part.core_lower, part.core_inverse)
         try:
-            aggregate._does = fingerprint(
-                [
-                    (p.core_lift, p.core_combine, p.core_lower, p.core_inverse, p.identity, columns, *facts(p))
-                    for p, columns in parts
-                ]
-            )
+            part._does = fingerprint(*functions, part.identity, part.name, part.builtin, part.needs, part.selective)
         except Unhashable:
-            aggregate._does = aggregate
-    return aggregate._does, kinds, masked
+            part._does = part
+    return part._does
 
 
 def _run(w: Any, name: str) -> Any:

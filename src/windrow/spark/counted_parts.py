@@ -5,7 +5,7 @@ Two small jobs over the time column alone: its range, then how many rows there a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,19 +76,17 @@ def with_context(query: Query, data: Any) -> tuple[Any, int] | None:
             counts[at] = count
     tasks = A_CORE * data.sparkSession.range(1).rdd.context.defaultParallelism if _classic(data) else 16
     cuts = cut(counts, max(rows // tasks, LONG * reach(query)), reach(query))
-    own = _looked_up([next(p for p, end in enumerate(cuts.end) if s < end) for s in range(STEPS)], step)
-    after = [[p for p in range(len(cuts.begin)) if cuts.context[p] <= s < cuts.begin[p]] for s in range(STEPS)]
+    own = _looked_up(np.searchsorted(cuts.begin, range(STEPS), "right") - 1, step)
+    last = _looked_up(np.searchsorted(cuts.context, range(STEPS), "right") - 1, step)  # parts after its own, up to it
     mine = F.array(F.struct(own.alias(PART), F.lit(False).alias(CONTEXT)))
-    others = F.transform(
-        F.element_at(F.array(*[F.array(*map(F.lit, parts)).cast("array<int>") for parts in after]), step + 1),
-        lambda part: F.struct(part.alias(PART), F.lit(True).alias(CONTEXT)),
-    )
-    placed = F.when(micros.isNull(), mine).otherwise(F.concat(mine, others))
+    others = F.transform(F.sequence(own + 1, last), lambda part: F.struct(part.alias(PART), F.lit(True).alias(CONTEXT)))
+    placed = F.when(last > own, F.concat(mine, others)).otherwise(mine)
     return data.select("*", F.inline(placed)), len(cuts.begin)
 
 
-def _looked_up(values: list[int], at: Any) -> Any:
-    return F.element_at(F.array(*map(F.lit, values)), at + 1)
+def _looked_up(values: Iterable[int], at: Any) -> Any:
+    """A step's value; one expression as text, since a call of Spark's for each of a thousand takes seconds."""
+    return F.element_at(F.expr(f"array({', '.join(map(str, values))})"), at + 1)
 
 
 def _classic(data: Any) -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from windrow.errors import WindrowError
 from windrow.local.intake import column_measures, named_columns, reads_any_column
 from windrow.query import Query
-from windrow.spark import counted_parts, parts
+from windrow.spark import counted_parts, parts, streams
 from windrow.spark.explaining import EXCHANGE, OURS, SORT, SPARK, explained
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
 from windrow.spark.rows import SortedRows
@@ -23,15 +26,16 @@ TIE = "__windrow_tie"
 
 
 @dataclass
-class Plan:
+class Plan(ABC):
     """Steps over a DataFrame, the first one first: who or what, and what it does."""
 
     query: Query
     data: Any
     steps: list[tuple[str, str]] = field(default_factory=list)
 
+    @abstractmethod
     def result(self) -> Any:
-        raise NotImplementedError  # pragma: no cover
+        """The DataFrame; `steps` tells afterwards how it comes about."""
 
     def explain(self) -> str:
         self.result()
@@ -47,6 +51,8 @@ def planned(query: Query, data: Any) -> Plan:
     for name in named_columns(query):
         if name not in names:
             raise WindrowError(f"there is no column {name!r}; the columns are: {', '.join(names)}")
+    if data.isStreaming:
+        return AsStream(query, data)
     if sliceable(query) and (in_any_order(query) or not query.by):
         return BySlices(query, data)
     return ByRows(query, data)
@@ -132,10 +138,46 @@ class ByRows(Plan):
         return _mapped(data, SortedRows(query, answers, by), answers)
 
 
+class AsStream(Plan):
+    """A streaming DataFrame: buckets of keys, each a live query in Spark's state. Append mode."""
+
+    def result(self) -> Any:
+        query, rows = self.query, _arrow(self.data)
+        answers = result_schema(query, rows)
+        whole = query.per_row or reads_any_column(query)
+        data = self.data if whole else self.data.select(*[F.col(_quoted(n)) for n in named_columns(query)])
+        self.steps = []
+        self._step(SPARK, f"reads {'all columns' if whole else ', '.join(named_columns(query))}")
+        hashed = F.hash(*[F.col(_quoted(name)) for name in query.by]) if query.by else F.lit(0)
+        data = data.withColumn(streams.BUCKET, F.pmod(hashed, F.lit(streams.BUCKETS)).cast("int"))
+        data = _mapped(data, streams.Packed(query.time), streams.PACKED)
+        self._step(OURS, "the rows of each bucket of keys become one row of Arrow bytes")
+        if query.time is not None:
+            data = data.withWatermark(streams.WHEN, f"{query.lateness} microseconds")
+            self._step(
+                SPARK, f"watermark: {query.lateness / 1e6:g} s behind the newest row, or the DataFrame's own if later"
+            )
+        timeout = "NoTimeout" if query.time is None else "EventTimeTimeout"
+        with _quiet():
+            data = data.groupBy(streams.BUCKET).applyInPandasWithState(
+                streams.Running(query, answers), streams.RESULTS, streams.STATE, "append", timeout
+            )
+        self._step(EXCHANGE, f"of the bytes by bucket, of which there are {streams.BUCKETS if query.by else 1}")
+        self._step(OURS, "a live query for each bucket, in Spark's state: rows in time order, each window sent once")
+        return _mapped(data, streams.Unpacked(answers), answers)
+
+
 def _mapped(data: Any, work: Any, schema: Any) -> Any:
-    with warnings.catch_warnings():  # of pandas 3, which nothing here uses
-        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    with _quiet():
         return data.mapInArrow(work, from_arrow_schema(schema))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Spark's warning of pandas 3, on which nothing here depends."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
 
 
 def _plainly(name: str) -> str:
