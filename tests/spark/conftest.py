@@ -10,9 +10,10 @@ import pytest
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items):
     for item in items:
-        if HERE in item.path.parents:
+        if HERE in item.path.parents and "spark" in item.fixturenames:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
