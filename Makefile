@@ -9,10 +9,12 @@ demo: $(READY)  ## the main job, with what it installs itself
 	$(BIN)/windrow demo
 
 test: check  ## static checks, then the tests
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 -m 'not slow and not spark'
+	$(BIN)/python -m pytest -m 'spark and not slow'
 
 test-slow: $(READY)  ## the long checks
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n 2 -m 'slow and not spark'
+	$(BIN)/python -m pytest -m 'slow and spark'
 
 mutants: $(READY)  ## breaks the algorithms on purpose; every mutant must be caught
 	$(BIN)/python tests/mutants.py

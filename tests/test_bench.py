@@ -53,11 +53,8 @@ COLUMNS = {
 }
 
 
-#: those on Spark run where the other tests on Spark do
-NAMES = [
-    pytest.param(name, marks=pytest.mark.xdist_group("spark")) if name.startswith("spark-") else name
-    for name in EXPERIMENTS
-]
+#: those on Spark run with the other tests on Spark
+NAMES = [pytest.param(name, marks=pytest.mark.spark) if name.startswith("spark-") else name for name in EXPERIMENTS]
 
 
 @pytest.fixture(scope="module")

@@ -148,8 +148,9 @@ def main(how: str, path: str, out: Path) -> None:
             result = query.run(frame)
             wrote(out / f"{name}.parquet", result.toArrow())
             told[f"seconds of {name}"] = round(time.perf_counter() - began, 1)
-            told[f"plan of {name}"] = windrow.spark.physical_plan(query, frame)
-            told[f"explain of {name}"] = query.explain(frame)
+            if how == "connect":
+                told[f"plan of {name}"] = windrow.spark.physical_plan(query, frame)
+                told[f"explain of {name}"] = query.explain(frame)
         with windrow.spark.progress(spark) as bars:
             frame.repartition(2).count()
         told["stages shown"] = len(bars.bars)

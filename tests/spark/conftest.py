@@ -1,4 +1,4 @@
-"""One Spark for all tests here; with pytest-xdist they run in one worker: a second JVM would only be in the way."""
+"""One Spark for all tests here."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import pytest
 HERE = Path(__file__).parent
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
 def pytest_collection_modifyitems(items):
+    """All tests here are marked `spark`, except for those of the passes, which need none."""
     for item in items:
-        if HERE in item.path.parents and "spark" in item.fixturenames:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        if HERE in item.path.parents and item.path.stem != "test_passes":
+            item.add_marker("spark")
 
 
 @pytest.fixture(scope="session")
