@@ -12,12 +12,11 @@ from tests.spark import child
 from tests.spark.processes import CHILD, SOURCE, check, environment, finished, started, told, zipped
 from windrow.spark.checking import meaning
 
-pytest.importorskip("grpc_status", reason="needs pyspark[connect]")
-
 
 @pytest.mark.slow
 def test_equal_rows_of_each_plan(tmp_path):
     """In a session of another time zone, whose workers get the package as an artifact."""
+    pytest.importorskip("grpc_status", reason="needs pyspark[connect]")
     rows, out = child.lay_out(tmp_path / "rows"), tmp_path / "out"
     package = zipped(tmp_path / "windrow.zip")
     settings = environment(WINDROW_ZIP=str(package))

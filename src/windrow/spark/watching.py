@@ -1,8 +1,4 @@
-"""How far Spark's jobs are, shown while they run: for callers who want it.
-
-with windrow.spark.progress(spark):
-    query.run(df).write.parquet("answers")
-"""
+"""How far Spark's jobs are, shown while they run, for callers who want it: `with windrow.spark.progress(spark): ...`"""
 
 from __future__ import annotations
 
