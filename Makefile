@@ -9,11 +9,11 @@ demo: $(READY)  ## the main job, with what it installs itself
 	$(BIN)/windrow demo
 
 test: check  ## static checks, then the tests
-	$(BIN)/python -m pytest -n 2 -m 'not slow and not spark'
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not spark'
 	$(BIN)/python -m pytest -m 'spark and not slow'
 
 test-slow: $(READY)  ## the long checks
-	$(BIN)/python -m pytest -n 2 -m 'slow and not spark'
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow and not spark'
 	$(BIN)/python -m pytest -m 'slow and spark'
 
 mutants: $(READY)  ## breaks the algorithms on purpose; every mutant must be caught

@@ -94,9 +94,14 @@ def ends() -> windrow.Aggregate:
 
 
 @pytest.mark.parametrize(
-    "make", [agg.mean, agg.variance, lambda: agg.join(agg.mean(), agg.var_pop(), agg.max()), ends],
-    ids=["mean", "variance", "join", "ends"],
-)  # fmt: skip
+    "make",
+    [
+        pytest.param(agg.mean, id="mean"),
+        pytest.param(agg.variance, id="variance"),
+        pytest.param(lambda: agg.join(agg.mean(), agg.var_pop(), agg.max()), id="join", marks=pytest.mark.slow),
+        pytest.param(ends, id="ends", marks=pytest.mark.slow),
+    ],
+)
 def test_partials_without_a_count(make: object) -> None:
     """Loops that know how many rows a partial stands for: any window, keys, batches, nulls; against the driver."""
     rng = np.random.default_rng(9)
