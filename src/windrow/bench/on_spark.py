@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import tempfile
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +62,8 @@ class Tables:
 
     def __init__(self, spark: Any, table: Any) -> None:
         self.spark, self.table = spark, table
-        self.folder = tempfile.TemporaryDirectory(prefix="windrow-bench-")
+        self.folder = Path(tempfile.mkdtemp(prefix="windrow-bench-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.made: dict[float, Any] = {}
 
     def rows(self, share: float) -> int:
@@ -71,7 +74,7 @@ class Tables:
         import pyarrow.parquet as pq
 
         if share not in self.made:
-            path = Path(self.folder.name) / f"{share}"
+            path = self.folder / f"{share}"
             path.mkdir()
             half = -(-self.rows(share) // 2)
             for part in range(2):
