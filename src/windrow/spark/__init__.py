@@ -14,7 +14,7 @@ from typing import Any
 from windrow.aggregates.adopted import adopted as aggregate
 from windrow.query import RUNNERS, Query, Report
 
-__all__ = ["Spark", "aggregate", "check", "physical_plan", "progress", "session"]
+__all__ = ["Spark", "aggregate", "check", "physical_plan", "progress", "rejected", "session"]
 
 
 def session(master: str = "local[*]", **options: Any) -> Any:

@@ -74,7 +74,7 @@ def with_context(query: Query, data: Any) -> tuple[Any, int] | None:
     for at, count in data.groupBy(step.alias("step")).count().collect():
         if at is not None:
             counts[at] = count
-    tasks = A_CORE * data.sparkSession.range(1).rdd.context.defaultParallelism if _classic(data) else 16
+    tasks = A_CORE * data.sparkSession.sparkContext.defaultParallelism if _classic(data) else 16
     cuts = cut(counts, max(rows // tasks, LONG * reach(query)), reach(query))
     own = _looked_up(np.searchsorted(cuts.begin, range(STEPS), "right") - 1, step)
     last = _looked_up(np.searchsorted(cuts.context, range(STEPS), "right") - 1, step)  # parts after its own, up to it

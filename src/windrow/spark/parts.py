@@ -16,7 +16,7 @@ from windrow.windows.base import TIME
 from windrow.windows.kinds import Periodic, Session, Trailing
 
 PART = "__windrow_part"
-#: how many windows long a part is: its context is one window, so a key costs 1/8 more; many keys are seldom large
+#: how many windows long a part is, without a key and with: its context is one window, so 1/8 or 1/64 more rows move
 LONG, LONG_KEYED = 8, 64
 
 
@@ -67,12 +67,17 @@ def _placed(query: Query, data: Any) -> tuple[Any, Any, Any]:
 
 def micros_of(data: Any, time: str) -> Any:
     """A time column as microseconds since 1970."""
-    quoted = "`" + time.replace("`", "``") + "`"
+    name = quoted(time)
     kind = dict(data.dtypes)[time]
     if kind == "timestamp":
-        return F.unix_micros(F.col(quoted))
+        return F.unix_micros(F.col(name))
     if kind == "timestamp_ntz":
-        return F.expr(f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {quoted})")
+        return F.expr(f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {name})")
     if kind == "date":
-        return F.unix_date(F.col(quoted)).cast("long") * F.lit(86_400_000_000)
-    return F.col(quoted).cast("long")
+        return F.unix_date(F.col(name)).cast("long") * F.lit(86_400_000_000)
+    return F.col(name).cast("long")
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark's expressions take it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"

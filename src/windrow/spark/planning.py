@@ -18,6 +18,7 @@ from windrow.query import Query
 from windrow.spark import counted_parts, parts, streams
 from windrow.spark.explaining import EXCHANGE, OURS, SORT, SPARK, explained
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
+from windrow.spark.parts import quoted
 from windrow.spark.rows import SortedRows
 from windrow.spark.shapes import result_schema
 
@@ -41,6 +42,13 @@ class Plan(ABC):
         self.result()
         return explained(self.query, self.steps)
 
+    def _read(self) -> Any:
+        """The first step: the columns that are needed, which are all where rows come back whole."""
+        whole = self.query.per_row or reads_any_column(self.query)
+        names = named_columns(self.query)
+        self.steps = [(SPARK, f"reads {'all columns' if whole else ', '.join(names)}")]
+        return self.data if whole else self.data.select(*[F.col(quoted(name)) for name in names])
+
     def _step(self, who: str, what: str) -> None:
         self.steps.append((who, what))
 
@@ -62,9 +70,9 @@ def rejected(query: Query, data: Any) -> Any:
     """The rows without a place."""
     lost = F.lit(False)
     if query.time is not None:
-        lost = lost | F.col(_quoted(query.time)).isNull()
+        lost = lost | F.col(quoted(query.time)).isNull()
     for measure in column_measures(query):
-        value = F.col(_quoted(measure.column or ""))
+        value = F.col(quoted(measure.column or ""))
         lost = lost | value.isNull()
         if dict(data.dtypes)[measure.column] in ("float", "double"):
             lost = lost | F.isnan(value) | (F.abs(value) == F.lit(float("inf")))
@@ -81,20 +89,19 @@ class BySlices(Plan):
     def result(self) -> Any:
         query, rows = self.query, _arrow(self.data)
         partials, answers = partial_schema(query, rows), result_schema(query, rows)
-        self.steps = [(SPARK, f"reads {', '.join(named_columns(query))}")]
-        data = self.data.select(*[F.col(_quoted(name)) for name in named_columns(query)])
+        data = self._read()
         part = None
         if not in_any_order(query):
             part = parts.PART
             data = parts.alone(query, data.withColumn(TIE, F.monotonically_increasing_id()))
-            data = data.repartition(part).sortWithinPartitions(part, _quoted(query.time or ""), TIE).drop(TIE)
+            data = data.repartition(part).sortWithinPartitions(part, quoted(query.time or ""), TIE).drop(TIE)
             self._step(EXCHANGE, f"of the rows, by parts of {parts.length(query) / 1e6:g} s")
             self._step(SORT, f"of the rows, by {query.time} in each part: an aggregate here needs their order")
         data = _mapped(data, Folded(query, partials, part), partials)
         self._step(OURS, "in each task, the rows of each (key, slice) are folded into one partial")
-        data = data.repartition(*map(_quoted, query.by)) if query.by else data.repartition(1)
+        data = data.repartition(*map(quoted, query.by)) if query.by else data.repartition(1)
         self._step(EXCHANGE, f"of the partials, {'by ' + ', '.join(query.by) if query.by else 'to one task'}")
-        data = data.sortWithinPartitions(*map(_quoted, query.by), FIRST)
+        data = data.sortWithinPartitions(*map(quoted, query.by), FIRST)
         self._step(SORT, f"of the partials, by {', '.join((*query.by, query.time or ''))}")
         self._step(OURS, "windows from slices, all keys of a partition in one kernel")
         return _mapped(data, Answered(query, rows, answers), answers)
@@ -106,10 +113,7 @@ class ByRows(Plan):
     def result(self) -> Any:
         query, rows = self.query, _arrow(self.data)
         answers = result_schema(query, rows)
-        whole = query.per_row or reads_any_column(query)
-        data = self.data if whole else self.data.select(*[F.col(_quoted(n)) for n in named_columns(query)])
-        data = data.withColumn(TIE, F.monotonically_increasing_id())
-        self.steps = [(SPARK, f"reads {'all columns' if whole else ', '.join(named_columns(query))}")]
+        data = self._read().withColumn(TIE, F.monotonically_increasing_id())
         by = query.by
         if parts.reaching(query):
             data, by = parts.with_context(query, data), (*by, parts.PART)
@@ -126,13 +130,13 @@ class ByRows(Plan):
                 "as context; two small jobs have counted rows, so that parts are even",
             )
         if by:
-            data = data.repartition(*map(_quoted, by))
+            data = data.repartition(*map(quoted, by))
             self._step(EXCHANGE, f"of the rows, by {', '.join(map(_plainly, by))}")
         else:
             data = data.repartition(1)
             self._step(EXCHANGE, "of the rows, to one task: without a key, these windows are sequential")
         order = [*by, *([query.time] if query.time is not None else []), TIE]
-        data = data.sortWithinPartitions(*map(_quoted, order)).drop(TIE)
+        data = data.sortWithinPartitions(*map(quoted, order)).drop(TIE)
         self._step(SORT, f"of the rows, by {', '.join(map(_plainly, order))}")
         self._step(OURS, "one pass over each partition, keys told apart inside the kernel")
         return _mapped(data, SortedRows(query, answers, by), answers)
@@ -144,18 +148,16 @@ class AsStream(Plan):
     def result(self) -> Any:
         query, rows = self.query, _arrow(self.data)
         answers = result_schema(query, rows)
-        whole = query.per_row or reads_any_column(query)
-        data = self.data if whole else self.data.select(*[F.col(_quoted(n)) for n in named_columns(query)])
-        self.steps = []
-        self._step(SPARK, f"reads {'all columns' if whole else ', '.join(named_columns(query))}")
-        hashed = F.hash(*[F.col(_quoted(name)) for name in query.by]) if query.by else F.lit(0)
+        data = self._read()
+        hashed = F.hash(*[F.col(quoted(name)) for name in query.by]) if query.by else F.lit(0)
         data = data.withColumn(streams.BUCKET, F.pmod(hashed, F.lit(streams.BUCKETS)).cast("int"))
         data = _mapped(data, streams.Packed(query.time), streams.PACKED)
         self._step(OURS, "the rows of each bucket of keys become one row of Arrow bytes")
         if query.time is not None:
             data = data.withWatermark(streams.WHEN, f"{query.lateness} microseconds")
             self._step(
-                SPARK, f"watermark: {query.lateness / 1e6:g} s behind the newest row, or the DataFrame's own if later"
+                SPARK,
+                f"watermark: {query.lateness / 1e6:g} s behind the newest row, or the DataFrame's own",
             )
         timeout = "NoTimeout" if query.time is None else "EventTimeTimeout"
         with _quiet():
@@ -182,7 +184,3 @@ def _quiet() -> Iterator[None]:
 
 def _plainly(name: str) -> str:
     return {parts.PART: "part", TIE: "the input's own order"}.get(name, name)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

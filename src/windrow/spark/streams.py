@@ -45,10 +45,12 @@ class Packed:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for chunk in gathered(batches):
             buckets = chunk[BUCKET].to_numpy()
-            rows = chunk.drop([BUCKET])
+            at = np.argsort(buckets, kind="stable")
+            rows = chunk.drop([BUCKET]).take(at)
+            found, begins = np.unique(buckets[at], return_index=True)
             packed: list[dict[str, Any]] = []
-            for bucket in np.unique(buckets).tolist():
-                mine = rows.take(np.flatnonzero(buckets == bucket))
+            for bucket, begin, end in zip(found.tolist(), begins, [*begins[1:], len(at)], strict=True):
+                mine = rows.slice(begin, end - begin)
                 packed.append({BUCKET: bucket, WHEN: self._newest(mine), ROWS: written(mine)})
             yield pa.RecordBatch.from_pylist(packed, PACKED)
 
