@@ -12,9 +12,9 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
 def pytest_collection_modifyitems(items):
-    """All tests here are marked `spark`, except for those of the passes, which need none."""
+    """All tests here are marked `spark`, except for those that need none."""
     for item in items:
-        if HERE in item.path.parents and item.path.stem != "test_passes":
+        if HERE in item.path.parents and item.path.stem not in ("test_passes", "test_buckets"):
             item.add_marker("spark")
 
 

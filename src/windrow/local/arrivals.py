@@ -43,6 +43,14 @@ class Arrivals:
         """How many ticks of the time column a microsecond has."""
         return 1000 if self.times is not None and self.times.unit == "ns" else 1
 
+    def begin(self, frame: Frame) -> None:
+        """Takes the types of the columns from an empty frame, before there are rows."""
+        if self.query.time is not None:
+            self.times = frame.time(self.query.time)
+        for name in self._kept(frame):
+            column = frame.column(name)
+            self.kinds[name] = (column.kind, column.dtype)
+
     def take(self, frame: Frame) -> Arrived:
         """Holds the rows that are in time."""
         intake = take_in(self.query, frame)

@@ -49,7 +49,7 @@ def saved(live: Live) -> bytes:
         "unit": None if arrivals.times is None else arrivals.times.unit,
         "keys": [list(key) for key in arrivals.codes],
         "kinds": [(name, kind, dtype.str) for name, (kind, dtype) in arrivals.kinds.items()],
-        "held": None if arrivals.held is None else _held(arrivals.held),
+        "held": None if arrivals.held is None else held_of(arrivals.held),
         "labels": _pairs(machine.labels.values),
         "states": [
             (name, [None if s is None else _pairs(s) for s in states]) for name, states in machine.states.items()
@@ -85,7 +85,7 @@ def restore(live: Live, data: bytes) -> None:
         arrivals.times = replace(live.template.time(live.query.time), unit=state["unit"])
     arrivals.codes = {tuple(one_nan(part) for part in key): i for i, key in enumerate(state["keys"])}
     arrivals.kinds = {name: (kind, np.dtype(dtype)) for name, kind, dtype in state["kinds"]}
-    arrivals.held = None if state["held"] is None else _held_from(state["held"])
+    arrivals.held = None if state["held"] is None else held_from(state["held"])
     machine.labels.values = {name: list(values) for name, values in state["labels"]}
     machine.states = {name: [None if s is None else dict(s) for s in states] for name, states in state["states"]}
     live.last = {window: {k: tuple(row) for k, row in rows} for window, rows in state["last"]}
@@ -143,55 +143,60 @@ def _column_from(parts: tuple) -> Column:
     return Column(object_array(values) if isinstance(values, list) else values, mask, np.dtype(dtype))
 
 
-def _held(held: Held) -> tuple:
-    return held.codes, held.times, [(name, _column(column)) for name, column in held.columns.items()]
+def columns_of(columns: Mapping[str, Column]) -> list:
+    """Columns as plain values, and so the functions below: each has an inverse of the name `..._from`."""
+    return [(name, _column(column)) for name, column in columns.items()]
 
 
-def _held_from(parts: tuple) -> Held:
+def held_of(held: Held) -> tuple:
+    return held.codes, held.times, columns_of(held.columns)
+
+
+def held_from(parts: tuple) -> Held:
     codes, times, columns = parts
     return Held(codes, times, {name: _column_from(column) for name, column in columns})
 
 
-def _measured(by_measure: Mapping[Measure, np.ndarray]) -> list:
+def measured_of(by_measure: Mapping[Measure, np.ndarray]) -> list:
     return [(m.kind, m.column, values) for m, values in by_measure.items()]
 
 
-def _measured_from(parts: list) -> dict[Measure, np.ndarray]:
+def measured_from(parts: list) -> dict[Measure, np.ndarray]:
     known = {"time": TIME, "rows": ROWS}
     return {known.get(kind) or Measure(kind, column): values for kind, column, values in parts}
 
 
-def _partials(group: Group, slots: Any) -> Any:
+def partials_of(group: Group, slots: Any) -> Any:
     if not isinstance(slots, list):
         return slots
     return [None if partial is None else group.of.dump(partial) for partial in slots]
 
 
-def _partials_from(group: Group, parts: Any) -> Any:
+def partials_from(group: Group, parts: Any) -> Any:
     if isinstance(parts, tuple):
         return parts
     return [None if partial is None else group.of.load(partial) for partial in parts]
 
 
 def _keys(keys: Keys) -> tuple:
-    return keys.count, _measured(keys.newest)
+    return keys.count, measured_of(keys.newest)
 
 
 def _keys_from(parts: tuple) -> Keys:
-    return Keys(parts[0], _measured_from(parts[1]))
+    return Keys(parts[0], measured_from(parts[1]))
 
 
 def _lane(lane: Lane) -> tuple:
     slices = lane.slices
     if slices is None:
         return lane.until, _keys(lane.keys), None
-    partials = [_partials(g, slots) for g, slots in zip(lane.arrangement.groups, slices.partials, strict=True)]
+    partials = [partials_of(g, slots) for g, slots in zip(lane.arrangement.groups, slices.partials, strict=True)]
     kept = (
         slices.key,
         slices.pos,
         slices.rows,
-        _measured(slices.first),
-        _measured(slices.last),
+        measured_of(slices.first),
+        measured_of(slices.last),
         _pairs(slices.open),
         partials,
     )
@@ -204,15 +209,15 @@ def _set_lane(lane: Lane, parts: tuple) -> None:
     if kept is not None:
         key, pos, rows, first, last, open_, partials = kept
         groups = lane.arrangement.groups
-        slots = [_partials_from(g, p) for g, p in zip(groups, partials, strict=True)]
-        lane.slices = Slices(key, pos, rows, _measured_from(first), _measured_from(last), dict(open_), slots)
+        slots = [partials_from(g, p) for g, p in zip(groups, partials, strict=True)]
+        lane.slices = Slices(key, pos, rows, measured_from(first), measured_from(last), dict(open_), slots)
 
 
 def _row_lane(lane: RowLane) -> tuple:
     rows = lane.rows
     kept = None
     if rows is not None:
-        kept = (rows.key, _measured(rows.measures), [(name, _column(column)) for name, column in rows.columns.items()])
+        kept = (rows.key, measured_of(rows.measures), columns_of(rows.columns))
     return lane.until, _keys(lane.keys), kept
 
 
@@ -221,4 +226,4 @@ def _set_row_lane(lane: RowLane, parts: tuple) -> None:
     lane.keys = _keys_from(keys)
     if kept is not None:
         key, measures, columns = kept
-        lane.rows = Rows(key, _measured_from(measures), {n: _column_from(c) for n, c in columns}, {}, {})
+        lane.rows = Rows(key, measured_from(measures), {n: _column_from(c) for n, c in columns}, {}, {})

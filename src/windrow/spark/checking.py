@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import windrow
@@ -41,6 +42,19 @@ def check(spark: Any) -> None:
         raise WindrowError(said or f"Spark's workers cannot run windrow: {_last_line(str(error))}") from error
     if found[0][0] != windrow.__version__:
         raise WindrowError(f"Spark's workers have windrow {found[0][0]}, and here is {windrow.__version__}")
+
+
+#: where streams keep what they know
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def check_state_store(data: Any) -> None:
+    """Streams need Spark's RocksDB state store and the package protobuf; a `WindrowError` says what is missing."""
+    if find_spec("google") is None or find_spec("google.protobuf") is None:
+        raise WindrowError("a stream needs the package protobuf: pip install 'windrow[spark]'")
+    if data.sparkSession.conf.get(PROVIDER, "") != ROCKSDB:
+        raise WindrowError(f"a stream needs Spark's RocksDB state store: spark.conf.set('{PROVIDER}', '{ROCKSDB}')")
 
 
 def meaning(error: str) -> str | None:

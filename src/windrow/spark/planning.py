@@ -16,6 +16,8 @@ from windrow.errors import WindrowError
 from windrow.local.intake import column_measures, named_columns, reads_any_column
 from windrow.query import Query
 from windrow.spark import counted_parts, parts, streams
+from windrow.spark.buckets import BUCKETS, HASH
+from windrow.spark.checking import check_state_store
 from windrow.spark.explaining import EXCHANGE, OURS, SORT, SPARK, explained
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
 from windrow.spark.parts import quoted
@@ -24,6 +26,8 @@ from windrow.spark.shapes import result_schema
 
 #: breaks ties of equal times: the input's own order
 TIE = "__windrow_tie"
+#: the name under which a stream's counts are among Spark's observed metrics
+OBSERVED = "windrow"
 
 
 @dataclass
@@ -143,30 +147,58 @@ class ByRows(Plan):
 
 
 class AsStream(Plan):
-    """A streaming DataFrame: buckets of keys, each a live query in Spark's state. Append mode."""
+    """A streaming DataFrame: buckets of keys, with their state in pages in Spark's store. Append mode."""
 
     def result(self) -> Any:
         query, rows = self.query, _arrow(self.data)
         answers = result_schema(query, rows)
-        data = self._read()
-        hashed = F.hash(*[F.col(quoted(name)) for name in query.by]) if query.by else F.lit(0)
-        data = data.withColumn(streams.BUCKET, F.pmod(hashed, F.lit(streams.BUCKETS)).cast("int"))
+        data, given = self._by_bucket()
+        running = streams.Running(query, given, answers)
+        data = self._with_state(data, running, streams.SENT)
+        data = data.observe(OBSERVED, *[F.sum(name).alias(name) for name in streams.COUNTS])
+        self._step(EXCHANGE, f"of the bytes by bucket, of which there are {BUCKETS if query.by else 1}")
+        self._step(OURS, "in each bucket, rows in time order, each window sent once; state in pages of some keys each")
+        return _mapped(data.select("rows"), streams.Unpacked(answers), answers)
+
+    def late(self) -> Any:
+        """The rows that came behind the watermark."""
+        if self.query.time is None:
+            raise WindrowError("late rows are behind event time, and this query has none; name the column with time=")
+        rows = _arrow(self.data)
+        data, _ = self._by_bucket(whole=True)
+        data = self._with_state(data, streams.Late(self.query.time, rows), "rows binary")
+        return _mapped(data, streams.Unpacked(rows), rows)
+
+    def _by_bucket(self, whole: bool = False) -> tuple[Any, Any]:
+        """New rows, packed; and the schema of what is in a pack."""
+        query = self.query
+        check_state_store(self.data)
+        data = self.data if whole else self._read()
+        data = data.withColumn(HASH, _hash(query, data))
+        given = _arrow(data)
         data = _mapped(data, streams.Packed(query.time), streams.PACKED)
         self._step(OURS, "the rows of each bucket of keys become one row of Arrow bytes")
         if query.time is not None:
             data = data.withWatermark(streams.WHEN, f"{query.lateness} microseconds")
-            self._step(
-                SPARK,
-                f"watermark: {query.lateness / 1e6:g} s behind the newest row, or the DataFrame's own",
-            )
-        timeout = "NoTimeout" if query.time is None else "EventTimeTimeout"
+            self._step(SPARK, f"watermark: {query.lateness / 1e6:g} s behind the newest row, or the DataFrame's own")
+        # without the column that has the watermark Spark drops nothing: which rows are late is told row by row
+        return data.select(streams.BUCKET, streams.PLACE, streams.ROWS), given
+
+    def _with_state(self, data: Any, processor: Any, schema: str) -> Any:
+        mode = "None" if self.query.time is None else "EventTime"
         with _quiet():
-            data = data.groupBy(streams.BUCKET).applyInPandasWithState(
-                streams.Running(query, answers), streams.RESULTS, streams.STATE, "append", timeout
-            )
-        self._step(EXCHANGE, f"of the bytes by bucket, of which there are {streams.BUCKETS if query.by else 1}")
-        self._step(OURS, "a live query for each bucket, in Spark's state: rows in time order, each window sent once")
-        return _mapped(data, streams.Unpacked(answers), answers)
+            return data.groupBy(streams.BUCKET).transformWithStateInPandas(processor, schema, "append", mode)
+
+
+def _hash(query: Query, data: Any) -> Any:
+    """A hash of the key, the same for keys that are equal."""
+    if not query.by:
+        return F.lit(0).cast("long")
+    kinds = dict(data.dtypes)
+    parts = [F.col(quoted(name)) for name in query.by]
+    # -0.0 is 0.0
+    parts = [p + F.lit(0.0) if kinds[n] in ("float", "double") else p for n, p in zip(query.by, parts, strict=True)]
+    return F.xxhash64(*parts)
 
 
 def _mapped(data: Any, work: Any, schema: Any) -> Any:

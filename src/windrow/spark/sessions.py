@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from windrow.errors import WindrowError
+from windrow.spark.checking import PROVIDER, ROCKSDB
 from windrow.spark.java import java_home
 
 
@@ -43,8 +44,7 @@ def session(master: str = "local[*]", *, app: str = "windrow", memory: str = "2g
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-        "spark.sql.streaming.stateStore.providerClass":
-            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        PROVIDER: ROCKSDB,
     }  # fmt: skip
     settings |= {name.replace("__", "."): str(value) for name, value in config.items()}
     builder = SparkSession.builder.master(master).appName(app)

@@ -1,16 +1,14 @@
-"""Queries over streaming DataFrames: a live query for each bucket of keys, in Spark's own state.
+"""Queries over streaming DataFrames: buckets of keys, each with its state in Spark's own store.
 
-    rows ── Packed ──> (bucket, newest time, rows as bytes) ── by bucket, Running ──> results ── Unpacked ──> columns
+    rows ── Packed ──> (bucket, rows as bytes) ── by bucket, Running ──> results as bytes ── Unpacked ──> columns
 
-Every call of Spark into Python with state costs a fixed time, so keys are put into buckets by their hash, and a bucket
-is one live query: rows wait until the watermark has passed them, are taken in time order, and each window is sent
-once. Rows travel as Arrow bytes, one row a bucket and batch: nothing is converted to pandas and back, no type is
-lost.
+Every call of Spark into Python with state costs a fixed time, so keys are put into buckets by their hash. In a bucket,
+rows wait until the watermark has passed them, are taken in time order, and each window is sent once (`buckets`). Rows
+travel as Arrow bytes, one row a bucket and batch: nothing is converted to pandas and back, no type is lost.
 """
 
 from __future__ import annotations
 
-import copy
 import datetime
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,21 +17,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql.streaming import StatefulProcessor
 
-from windrow.local.live import Live
+from windrow.local.arrivals import FOREVER, NEVER
 from windrow.query import Query
+from windrow.spark.buckets import BUCKETS, HASH, HEAD, Bucket, Outcome
 from windrow.spark.chunks import conformed, gathered
 
-BUCKET, WHEN, ROWS = "__windrow_bucket", "__windrow_when", "__windrow_rows"
-#: how many live queries the keys are put into; part of the state's layout
-BUCKETS = 64
-#: rows are late by Spark's watermark alone, which all buckets share
-UNHURRIED = 2**61
-EPOCH = datetime.datetime(1970, 1, 1)
+BUCKET, WHEN, PLACE, ROWS = "__windrow_bucket", "__windrow_when", "__windrow_place", "__windrow_rows"
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
-PACKED = pa.schema([(BUCKET, pa.int32()), (WHEN, pa.timestamp("us", "UTC")), (ROWS, pa.binary())])
-RESULTS = "rows binary"
-STATE = "live binary"
+PACKED = pa.schema([(BUCKET, pa.int32()), (WHEN, pa.timestamp("us", "UTC")), (PLACE, pa.int64()), (ROWS, pa.binary())])
+#: what `windrow.spark.listen` tells of each trigger
+COUNTS = ("rows_in", "rows_out", "late", "rejected", "pages_read", "pages_written", "page_bytes")
+SENT = "rows binary, " + ", ".join(f"{name} bigint" for name in COUNTS)
 
 
 @dataclass(frozen=True)
@@ -43,15 +41,18 @@ class Packed:
     time: str | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        place = 0 if context is None else context.partitionId() << 40  # the input's own order, from here on
         for chunk in gathered(batches):
-            buckets = chunk[BUCKET].to_numpy()
+            buckets = chunk[HASH].to_numpy() % BUCKETS
             at = np.argsort(buckets, kind="stable")
-            rows = chunk.drop([BUCKET]).take(at)
+            rows = chunk.take(at)
             found, begins = np.unique(buckets[at], return_index=True)
             packed: list[dict[str, Any]] = []
             for bucket, begin, end in zip(found.tolist(), begins, [*begins[1:], len(at)], strict=True):
                 mine = rows.slice(begin, end - begin)
-                packed.append({BUCKET: bucket, WHEN: self._newest(mine), ROWS: written(mine)})
+                packed.append({BUCKET: bucket, WHEN: self._newest(mine), PLACE: place, ROWS: written(mine)})
+                place += 1
             yield pa.RecordBatch.from_pylist(packed, PACKED)
 
     def _newest(self, rows: pa.Table) -> Any:
@@ -61,33 +62,96 @@ class Packed:
         return EPOCH + datetime.timedelta(microseconds=newest or 0)
 
 
-@dataclass(frozen=True)
-class Running:
-    """What a worker does with a bucket: its live query goes on from where Spark's state has it."""
+class Running(StatefulProcessor):
+    """What a worker does with a bucket: takes in rows, and what event time makes final goes out."""
 
-    query: Query
-    schema: pa.Schema  # of the results
+    def __init__(self, query: Query, rows: pa.Schema, schema: pa.Schema) -> None:
+        self.query, self.rows, self.schema = query, rows, schema  # rows: of the input, with the hash
 
-    def __call__(self, key: tuple, frames: Iterator[Any], state: Any) -> Iterator[Any]:
+    def init(self, handle: Any) -> None:
+        self.handle = handle
+        self.bucket = Bucket(self.query, self.rows)
+        self.state = handle.getMapState("pages", "page int", "bytes binary")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
+        yield self._step(key[0], unpacked(rows), timerValues)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
+        yield self._step(key[0], [], timerValues, expiredTimerInfo.getExpiryTimeInMs())
+
+    def close(self) -> None:
+        pass
+
+    def _step(self, number: int, rows: list[pa.Table], timers: Any, fired: int | None = None) -> Any:
+        state = Kept(self.state)
+        head, outcome = self.bucket.step(number, state, rows, self._watermark(timers))
+        head.timer = self._timer(head.timer, outcome.due, fired)
+        state.put(HEAD, self.bucket.head_bytes(number, head))
+        return self._sent(outcome)
+
+    def _watermark(self, timers: Any) -> int:
+        """Event time in microseconds; Spark begins at 1970, which is no time that has been seen."""
+        now = 0 if self.query.time is None else timers.getCurrentWatermarkInMs()
+        return now * 1000 if now > 0 else NEVER
+
+    def _timer(self, before: int | None, due: int, fired: int | None) -> int | None:
+        """Sets the time at which Spark calls again although no rows have come; there is one for each bucket."""
+        wanted = None
+        if self.query.time is not None and due != FOREVER:
+            wanted = due // 1000 - 1  # one that is early does no harm
+        if wanted == before and before != fired:
+            return before
+        if before is not None and before != fired:
+            self.handle.deleteTimer(before)
+        if wanted is not None:
+            self.handle.registerTimer(wanted)
+        return wanted
+
+    def _sent(self, outcome: Outcome) -> Any:
         import pandas as pd
 
-        query = copy.copy(self.query)
-        query.lateness = UNHURRIED
-        live = query.resume(state.get[0]) if state.exists else Live(query)
-        found = []
-        watermark = 0
-        if query.time is not None:
-            watermark = state.getCurrentWatermarkMs()
-            found.append(live.advance(EPOCH + datetime.timedelta(milliseconds=watermark)))
-        for frame in frames:
-            found += [live.push(read(data)) for data in frame[ROWS]]
-        state.update((live.snapshot(),))
-        if query.time is not None:
-            state.setTimeoutTimestamp(watermark + 1)  # as soon as it has moved on: windows may have ended
-        tables = [table for table in found if isinstance(table, pa.Table) and table.num_rows]
-        if tables:
-            results = pa.concat_tables([conformed(table, self.schema) for table in tables])
-            yield pd.DataFrame({"rows": [written(results)]})
+        results = conformed(outcome.results, self.schema)
+        data = written(results) if results.num_rows else None
+        return pd.DataFrame({"rows": [data]} | {name: [outcome.counts[name]] for name in COUNTS})
+
+
+class Late(StatefulProcessor):
+    """What a worker does with a bucket to find the rows that `Running` leaves out. It has no state."""
+
+    def __init__(self, time: str, schema: pa.Schema) -> None:
+        self.time, self.schema = time, schema
+
+    def init(self, handle: Any) -> None:
+        self.handle = handle
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
+        import pandas as pd
+
+        watermark = timerValues.getCurrentWatermarkInMs() * 1000
+        late = pa.concat_tables(unpacked(rows))
+        late = late.filter(pc.fill_null(pc.less(late[self.time].cast(pa.int64()), watermark), False))
+        if watermark > 0 and late.num_rows:
+            yield pd.DataFrame({"rows": [written(conformed(late, self.schema))]})
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A bucket's pages in Spark's state."""
+
+    pages: Any
+
+    def get(self, page: int) -> bytes | None:
+        found = self.pages.getValue((page,))
+        return None if found is None else bytes(found[0])
+
+    def put(self, page: int, data: bytes) -> None:
+        self.pages.updateValue((page,), (data,))
+
+    def remove(self, page: int) -> None:
+        self.pages.removeKey((page,))
 
 
 @dataclass(frozen=True)
@@ -99,7 +163,14 @@ class Unpacked:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for data in batch.column(0):
-                yield from conformed(read(data.as_py()), self.schema).to_batches()
+                if data.is_valid:
+                    yield from conformed(read(data.as_py()), self.schema).to_batches()
+
+
+def unpacked(frames: Iterable[Any]) -> list[pa.Table]:
+    """The rows of a bucket in the input's own order. Columns go by their places: Spark hides their names."""
+    packs = [pack for frame in frames for pack in zip(frame.iloc[:, 1], frame.iloc[:, 2], strict=True)]
+    return [read(data) for _, data in sorted(packs, key=lambda pack: pack[0])]
 
 
 def written(table: pa.Table) -> bytes:

@@ -1,0 +1,222 @@
+"""A bucket of keys on a stream: its state in pages of some keys each, of which a batch moves only what it touches.
+
+    the head     one for a bucket: of which query it is, how far event time has come, and for each page when it is due
+    a page       what a live query knows of some keys (`local.paging`): slices, rows that wait, labels
+
+    b"WINDROWP"  layout (2 bytes)  checksum (16 bytes, BLAKE2b of what follows)  Zstandard of msgpack
+
+The keys of all pages that got rows, or are due, go through one live query, so a thousand keys cost one call of each
+kernel. Pages divide the bucket by the keys' hashes; when one has outgrown its size, there are twice as many.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import msgpack
+import numpy as np
+import pyarrow as pa
+
+from windrow import frames
+from windrow.engine.snapshot import packed, unpacked
+from windrow.errors import SnapshotError
+from windrow.local import paging
+from windrow.local.arrivals import FOREVER, NEVER
+from windrow.local.live import Live
+from windrow.query import Query
+
+#: the column in which a key's hash comes along
+HASH = "__windrow_hash"
+#: how many buckets there are; part of the state's layout
+BUCKETS = 64
+#: the place of the head among a bucket's pages
+HEAD = -1
+MAGIC, LAYOUT = b"WINDROWP", 1
+#: bytes of a page, compressed: a larger one of several keys is divided
+LARGEST = 1 << 16
+#: rows are late by Spark's watermark alone, which all buckets share
+UNHURRIED = 2**61
+
+
+class State(Protocol):
+    """Where a bucket's pages are."""
+
+    def get(self, page: int) -> bytes | None: ...
+
+    def put(self, page: int, data: bytes) -> None: ...
+
+    def remove(self, page: int) -> None: ...
+
+
+@dataclass
+class Head:
+    """What is known of a bucket as a whole."""
+
+    identity: list  # of the query
+    watermark: int = NEVER
+    pages: int = 1  # into how many its keys are divided
+    due: dict[int, int] = field(default_factory=dict)  # for each page that there is, when it has to be looked at
+    large: bool = False  # a page has outgrown its size
+    timer: int | None = None  # the time for which a timer is set, milliseconds
+
+
+@dataclass
+class Outcome:
+    """What became of a batch."""
+
+    results: pa.Table
+    late: pa.Table | None
+    due: int  # event time at which the bucket is to be looked at again, FOREVER: never
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Takes batches of rows, one after the other, with state that somebody else keeps."""
+
+    query: Query
+    rows: pa.Schema  # of the rows, the hash included
+
+    @cached_property
+    def keyed(self) -> Query:
+        """The query with the hash as a part of the key, so that it is at hand where pages are made."""
+        query = copy.copy(self.query)
+        query.by, query.lateness = (*query.by, HASH), UNHURRIED
+        return query
+
+    @cached_property
+    def identity(self) -> list:
+        parts = self.query.identity()
+        parts["columns"] = [f"{f.name}: {f.type}" for f in self.rows if f.name != HASH]
+        parts["buckets"] = BUCKETS
+        return [(name, value) for name, value in parts.items()]
+
+    def step(self, number: int, state: State, rows: Sequence[pa.Table], watermark: int) -> tuple[Head, Outcome]:
+        """Takes in rows; event time has come to `watermark` (microseconds). The caller puts the head back."""
+        head = self._head(number, state)
+        batch = pa.concat_tables(rows).combine_chunks() if rows else self.rows.empty_table()
+        if head.large:
+            touched, head.pages, head.large = sorted(head.due), head.pages * 2, False
+        else:
+            mine = set(np.unique(page_of(batch[HASH].to_numpy(), head.pages)).tolist())
+            touched = sorted(p for p, due in head.due.items() if due <= watermark or p in mine)
+        live = self._live(head, [self._page(number, p, state) for p in touched])
+        live.arrivals.watermark = max(head.watermark, watermark)
+        results = live.push(batch)
+        head.watermark = live.arrivals.watermark
+        written, size = self._write(number, live, head, touched, state)
+        report = live.report
+        counts = {
+            "rows_in": report.rows_in, "rows_out": report.rows_out, "late": report.late, "rejected": report.rejected,
+            "pages_read": len(touched), "pages_written": written, "page_bytes": size,
+        }  # fmt: skip
+        late = live.late if report.late else None
+        return head, Outcome(results, late, min(head.due.values(), default=FOREVER), counts)
+
+    def _live(self, head: Head, pages: list[Mapping[str, Any]]) -> Live:
+        live = Live(self.keyed)
+        arrivals, machine = live.arrivals, live.machine
+        live.template = frame = frames.read(self.rows.empty_table())
+        arrivals.watermark = head.watermark
+        arrivals.begin(frame)
+        machine.begin(arrivals.nothing(), arrivals.ticks)
+        for lane in machine.lanes:
+            lane.until = head.watermark
+        paging.join(live, pages)
+        return live
+
+    def _write(self, number: int, live: Live, head: Head, touched: list[int], state: State) -> tuple[int, int]:
+        """Writes back what was touched; how many pages, and how many bytes they have."""
+        hashes = np.fromiter((key[-1] for key in live.arrivals.codes), np.int64, len(live.arrivals.codes))
+        page = np.where(paging.remembered(live), page_of(hashes, head.pages), -1)
+        due = np.maximum(paging.due(live), head.watermark + 1)
+        pages = paging.cut(live, page)
+        size = 0
+        for p, content in pages.items():
+            data = self._sealed(("page", number, p, self.digest, list(content.items())))
+            head.due[p] = int(due[page == p].min())
+            head.large |= len(data) > LARGEST and len(content["keys"]) > 1
+            size += len(data)
+            state.put(p, data)
+        for p in touched:
+            if p not in pages:
+                head.due.pop(p, None)
+                state.remove(p)
+        return len(pages), size
+
+    @cached_property
+    def digest(self) -> bytes:
+        return hashlib.blake2b(msgpack.packb(packed(self.identity)), digest_size=8).digest()
+
+    def head_bytes(self, number: int, head: Head) -> bytes:
+        content = (head.watermark, head.pages, list(head.due.items()), head.large, head.timer)
+        return self._sealed(("head", number, self.identity, content))
+
+    def _head(self, number: int, state: State) -> Head:
+        data = state.get(HEAD)
+        if data is None:
+            return Head(self.identity)
+        name = f"the head of bucket {number}"
+        kind, of, identity, content = self._opened(data, name, 4)
+        if kind != "head" or of != number:
+            raise SnapshotError(f"{name}: what is there is the {kind} of bucket {of}")
+        refuse_another(dict(self.identity), dict(identity))
+        watermark, pages, due, large, timer = content
+        return Head(self.identity, watermark, pages, dict(due), large, timer)
+
+    def _page(self, number: int, page: int, state: State) -> Mapping[str, Any]:
+        name = f"state page {page} of bucket {number}"
+        data = state.get(page)
+        if data is None:
+            raise SnapshotError(f"{name} is missing")
+        kind, of, at, digest, content = self._opened(data, name, 5)
+        if (kind, of, at) != ("page", number, page):
+            raise SnapshotError(f"{name}: what is there is {kind} {at} of bucket {of}")
+        if digest != self.digest:
+            raise SnapshotError(f"{name} is of another query")
+        return dict(content)
+
+    @staticmethod
+    def _sealed(content: Any) -> bytes:
+        raw = msgpack.packb(packed(content))
+        body = len(raw).to_bytes(8, "big") + pa.compress(raw, "zstd", asbytes=True)
+        return MAGIC + LAYOUT.to_bytes(2, "big") + hashlib.blake2b(body, digest_size=16).digest() + body
+
+    @staticmethod
+    def _opened(data: bytes, name: str, parts: int) -> Any:
+        start = len(MAGIC)
+        if data[:start] != MAGIC or len(data) < start + 26:
+            raise SnapshotError(f"{name} is damaged: it is no page of windrow's")
+        layout = int.from_bytes(data[start : start + 2], "big")
+        if layout != LAYOUT:
+            raise SnapshotError(f"{name} has layout {layout}, this windrow reads layout {LAYOUT}")
+        body = data[start + 18 :]
+        if hashlib.blake2b(body, digest_size=16).digest() != data[start + 2 : start + 18]:
+            raise SnapshotError(f"{name} is damaged: its checksum does not match")
+        raw = pa.decompress(body[8:], int.from_bytes(body[:8], "big"), "zstd", asbytes=True)
+        content = unpacked(msgpack.unpackb(raw, strict_map_key=True))
+        if not isinstance(content, tuple) or len(content) != parts:
+            raise SnapshotError(f"{name} is damaged: it has other parts than it should")
+        return content
+
+
+def page_of(hashes: np.ndarray, pages: int) -> np.ndarray:
+    """The page of each key: the bucket is the hash modulo BUCKETS, the rest of it tells the page."""
+    return (hashes.astype(np.int64) // BUCKETS) % pages
+
+
+def refuse_another(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """`SnapshotError` where state is another query's, with what differs."""
+    for part, mine in ours.items():
+        if theirs.get(part) != mine:
+            was, now = _spelled(theirs.get(part)), _spelled(mine)
+            raise SnapshotError(f"the state is of another query: its {part} is {was}, here it is {now}")
+
+
+def _spelled(value: Any) -> str:
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)

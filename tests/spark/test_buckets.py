@@ -1,0 +1,244 @@
+"""State in pages, without Spark: what comes out of a bucket is the batch answer, and pages are what they say."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from pathlib import Path
+
+import msgpack
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from tests.spark import stream_cases as cases
+from tests.spark.test_batch import plain
+from windrow import agg, win
+from windrow.errors import SnapshotError
+from windrow.local.arrivals import FOREVER, NEVER
+from windrow.query import Query
+from windrow.spark import buckets
+from windrow.spark.buckets import HASH, HEAD, Bucket
+
+STATES = Path(__file__).parent / "states"
+
+
+class Pages(dict):
+    """A bucket's state in memory."""
+
+    def put(self, page, data):
+        self[page] = data
+
+    def remove(self, page):
+        self.pop(page, None)
+
+
+def hashed(rows, by=("k",)):
+    """With a hash of the key, as Spark gives one; all in bucket 0."""
+    keys = [zlib.crc32(repr(key).encode()) * buckets.BUCKETS if by else 0 for key in rows["k"].to_pylist()]
+    return rows.append_column(HASH, pa.array(keys, pa.int64()))
+
+
+class Stream:
+    """A bucket that gets batches, with the watermark that Spark would have."""
+
+    def __init__(self, query, schema, pages=None):
+        self.query, self.schema = query, schema
+        self.pages = Pages() if pages is None else pages
+        self.newest, self.results, self.late, self.due = 0, [], [], FOREVER
+        self.touched = self.in_time = 0
+
+    def push(self, rows):
+        watermark = self.newest - self.query.lateness
+        bucket = Bucket(self.query, self.schema)  # a new one for each batch: all that counts is in the pages
+        head, outcome = bucket.step(0, self.pages, [rows], watermark if watermark > 0 else NEVER)
+        assert set(head.due) == set(self.pages) - {HEAD}
+        self.pages.put(HEAD, bucket.head_bytes(0, head))
+        self.due = outcome.due
+        self.results.append(outcome.results.drop([HASH]))
+        if outcome.late is not None:
+            self.late.append(outcome.late.drop([HASH]))
+        if rows.num_rows:
+            self.newest = max(self.newest, pc.max(rows["ts"].cast(pa.int64())).as_py())
+        self.touched = outcome.counts["pages_read"]
+
+
+def streamed(query, table, kind, rng, batches=9):
+    """The stream, and what it should have given."""
+    all_rows = hashed(pa.concat_tables([table, cases.ending(table, kind)]), query.by)
+    cuts = np.sort(rng.integers(0, table.num_rows, batches - 1)).tolist()
+    cuts = [0, *cuts, table.num_rows, all_rows.num_rows, all_rows.num_rows]  # the last one is empty, and time moves on
+    stream = Stream(query, all_rows.schema)
+    for begin, end in itertools.pairwise(cuts):
+        stream.push(all_rows.slice(begin, end - begin))
+    in_time = cases.without(table, pa.concat_tables(stream.late)) if stream.late else table
+    stream.in_time = in_time.num_rows
+    return stream, query.run(in_time)
+
+
+def same(stream, expected):
+    results = pa.concat_tables([r for r in stream.results if r.num_rows] or stream.results)
+    got = cases.before_the_end(results, stream.in_time)
+    assert plain(got) == plain(expected)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("aggregates", [cases.ORDERED, cases.IN_ANY_ORDER], ids=["ordered", "in any order"])
+@pytest.mark.parametrize("kind", cases.KINDS)
+def test_what_is_sent_is_the_batch_answer(kind, aggregates, seed, monkeypatch):
+    if seed:
+        monkeypatch.setattr(buckets, "LARGEST", 1)  # pages are divided until each has one key
+    rng = np.random.default_rng(seed)
+    query = cases.query(kind, cases.plainly(aggregates))
+    stream, expected = streamed(query, cases.rows(rng, kind), kind, rng)
+    same(stream, expected)
+    assert expected.num_rows > 5 and (stream.late or kind.startswith("column"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 12))
+@pytest.mark.parametrize("kind", cases.KINDS)
+def test_more_of_them(kind, seed, monkeypatch):
+    monkeypatch.setattr(buckets, "LARGEST", [1, 500, 2000][seed % 3])
+    rng = np.random.default_rng(seed)
+    aggregates = cases.ORDERED if seed % 2 else cases.IN_ANY_ORDER
+    options = {"changes_only": seed % 4 == 0, "by": None if seed % 5 == 0 else "k"}
+    query = cases.query(kind, cases.plainly(aggregates), **options)
+    stream, expected = streamed(query, cases.rows(rng, kind, disorder=60 * seed), kind, rng, batches=2 + seed * 2)
+    same(stream, expected)
+
+
+def test_compiled():
+    rng = np.random.default_rng(5)
+    query = cases.query("sliding", cases.IN_ANY_ORDER)
+    stream, expected = streamed(query, cases.rows(rng, "sliding"), "sliding", rng)
+    same(stream, expected)
+
+
+def totals(windows, **options):
+    return Query(time="ts", by="k", windows=windows, aggregates={"n": agg.sum("x")}, **options)
+
+
+@pytest.mark.parametrize(
+    "windows", [win.sliding("1 hour", every="1 minute"), win.trailing("1 hour"), win.session("1 hour")]
+)
+def test_keys_that_fall_silent_leave_nothing_behind(windows):
+    rng = np.random.default_rng(1)
+    table = cases.rows(rng, "", keys=tuple(f"key {i}" for i in range(50)))
+    stream = Stream(totals(windows), hashed(table).schema)
+    stream.push(hashed(table))
+    assert len(stream.pages) > 1
+    for _ in range(2):
+        stream.push(hashed(cases.ending(table, "")))
+    left = [key for page in set(stream.pages) - {HEAD} for key in stored_keys(stream, page)]
+    assert left in ([], [cases.END])
+
+
+def stored_keys(stream, page):
+    return [key[0] for key in Bucket(stream.query, stream.schema)._page(0, page, stream.pages)["keys"]]
+
+
+def test_only_what_is_touched_moves(monkeypatch):
+    monkeypatch.setattr(buckets, "LARGEST", 3000)
+    rng = np.random.default_rng(2)
+    table = hashed(cases.rows(rng, "", n=4000, keys=tuple(f"key {i}" for i in range(500))))
+    stream = Stream(totals(win.trailing("1 hour")), table.schema)
+    for _ in range(6):  # as many as it takes to divide the pages
+        stream.push(table)
+    assert len(stream.pages) > 16
+    stream.push(table.slice(0, 1))
+    assert stream.touched == 1
+
+
+def test_a_bucket_is_asked_for_when_something_is_due():
+    rng = np.random.default_rng(3)
+    table = hashed(cases.rows(rng, "", n=10, disorder=0, repeated=0))
+    stream = Stream(totals(win.tumbling("1 hour")), table.schema)
+    stream.push(table)
+    hour = 3600 * cases.SECOND
+    assert stream.due == (cases.START // hour + 1) * hour
+
+
+def one(kind="sliding"):
+    rng = np.random.default_rng(4)
+    table = hashed(cases.rows(rng, kind))
+    stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED)), table.schema)
+    stream.push(table)
+    return stream, table
+
+
+@pytest.mark.parametrize("at", [3, 9, 20, 40, -1])
+@pytest.mark.parametrize("page", [HEAD, 0])
+def test_a_damaged_page_is_named(page, at):
+    stream, table = one()
+    data = bytearray(stream.pages[page])
+    data[at] ^= 4
+    stream.pages[page] = bytes(data)
+    name = "the head of bucket 0" if page == HEAD else "state page 0 of bucket 0"
+    with pytest.raises(SnapshotError, match=name):
+        stream.push(table)
+
+
+def test_a_page_that_is_gone_or_another_bucket_s_is_named():
+    stream, table = one()
+    page = stream.pages.pop(0)
+    with pytest.raises(SnapshotError, match="state page 0 of bucket 0 is missing"):
+        stream.push(table)
+    stream.pages[0] = page
+    bucket = Bucket(stream.query, stream.schema)
+    other = Pages({0: page, HEAD: stream.pages[HEAD]})
+    with pytest.raises(SnapshotError, match="the head of bucket 7: what is there is the head of bucket 0"):
+        bucket.step(7, other, [table], NEVER)
+    foreign, _ = one("tumbling")
+    stream.pages[0] = foreign.pages[0]
+    with pytest.raises(SnapshotError, match="state page 0 of bucket 0 is of another query"):
+        stream.push(table)
+
+
+def test_another_query_is_refused_by_what_changed():
+    stream, table = one()
+    stream.query = cases.query("sliding", cases.plainly(cases.IN_ANY_ORDER))
+    with pytest.raises(SnapshotError, match=r"the state is of another query: its aggregates is .*concat.*here it is"):
+        stream.push(table)
+    stream, table = one()
+    stream.query = cases.query("tumbling", cases.plainly(cases.ORDERED))
+    with pytest.raises(SnapshotError, match="its windows is"):
+        stream.push(table)
+
+
+STORED = ["long", "trailing", "session", "rows", "punctuated", "user-defined", "column trailing"]
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_states_of_earlier_versions_are_gone_on_from(kind):
+    """Half of a stream was taken in by the version that wrote the file; the other half is taken in now."""
+    table = cases.rows(np.random.default_rng(6), kind)
+    rows = hashed(pa.concat_tables([table, cases.ending(table, kind)]))
+    stored = msgpack.unpackb((STATES / f"layout{buckets.LAYOUT}.msgpack").read_bytes(), strict_map_key=False)[kind]
+    stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=3600), rows.schema, Pages(stored["pages"]))
+    stream.newest = stored["newest"]
+    stream.results.append(pa.ipc.open_stream(stored["results"]).read_all())
+    for begin, end in ((100, table.num_rows), (table.num_rows, rows.num_rows), (rows.num_rows, rows.num_rows)):
+        stream.push(rows.slice(begin, end - begin))
+    same(stream, stream.query.run(table))
+
+
+def store_states():
+    """Writes the file of this layout; once, when there is a new one."""
+    stored = {}
+    for kind in STORED:
+        rows = hashed(cases.rows(np.random.default_rng(6), kind))
+        stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=3600), rows.schema)
+        stream.push(rows.slice(0, 100))
+        sink = pa.BufferOutputStream()
+        results = pa.concat_tables(stream.results)
+        with pa.ipc.new_stream(sink, results.schema) as writer:
+            writer.write_table(results)
+        stored[kind] = {"pages": dict(stream.pages), "newest": stream.newest, "results": sink.getvalue().to_pybytes()}
+    STATES.mkdir(exist_ok=True)
+    (STATES / f"layout{buckets.LAYOUT}.msgpack").write_bytes(msgpack.packb(stored))
+
+
+if __name__ == "__main__":
+    store_states()
