@@ -20,6 +20,7 @@ from windrow.local.arrivals import FOREVER, NEVER
 from windrow.query import Query
 from windrow.spark import buckets
 from windrow.spark.buckets import HASH, HEAD, Bucket
+from windrow.spark.trees import TreeBucket
 
 STATES = Path(__file__).parent / "states"
 
@@ -49,10 +50,14 @@ class Stream:
         self.newest, self.results, self.late, self.due = 0, [], [], FOREVER
         self.touched = self.in_time = 0
 
+    def bucket(self):
+        return Bucket(self.query, self.schema)
+
     def push(self, rows):
         watermark = self.newest - self.query.lateness
-        bucket = Bucket(self.query, self.schema)  # a new one for each batch: all that counts is in the pages
-        head, outcome = bucket.step(0, self.pages, [rows], watermark if watermark > 0 else NEVER)
+        bucket = self.bucket()  # a new one for each batch: all that counts is in the pages
+        head = bucket.head(0, self.pages)
+        outcome = bucket.step(0, head, self.pages, [rows], watermark if watermark > 0 else NEVER)
         assert set(head.due) == set(self.pages) - {HEAD}
         self.pages.put(HEAD, bucket.head_bytes(0, head))
         self.due = outcome.due
@@ -61,15 +66,15 @@ class Stream:
             self.late.append(outcome.late.drop([HASH]))
         if rows.num_rows:
             self.newest = max(self.newest, pc.max(rows["ts"].cast(pa.int64())).as_py())
-        self.touched = outcome.counts["pages_read"]
+        self.touched, self.written = outcome.counts["pages_read"], outcome.counts["pages_written"]
 
 
-def streamed(query, table, kind, rng, batches=9):
+def streamed(query, table, kind, rng, batches=9, how=Stream):
     """The stream, and what it should have given."""
     all_rows = hashed(pa.concat_tables([table, cases.ending(table, kind)]), query.by)
     cuts = np.sort(rng.integers(0, table.num_rows, batches - 1)).tolist()
     cuts = [0, *cuts, table.num_rows, all_rows.num_rows, all_rows.num_rows]  # the last one is empty, and time moves on
-    stream = Stream(query, all_rows.schema)
+    stream = how(query, all_rows.schema)
     for begin, end in itertools.pairwise(cuts):
         stream.push(all_rows.slice(begin, end - begin))
     in_time = cases.without(table, pa.concat_tables(stream.late)) if stream.late else table
@@ -189,7 +194,7 @@ def test_a_page_that_is_gone_or_another_bucket_s_is_named():
     bucket = Bucket(stream.query, stream.schema)
     other = Pages({0: page, HEAD: stream.pages[HEAD]})
     with pytest.raises(SnapshotError, match="the head of bucket 7: what is there is the head of bucket 0"):
-        bucket.step(7, other, [table], NEVER)
+        bucket.head(7, other)
     foreign, _ = one("tumbling")
     stream.pages[0] = foreign.pages[0]
     with pytest.raises(SnapshotError, match="state page 0 of bucket 0 is of another query"):
@@ -205,6 +210,50 @@ def test_another_query_is_refused_by_what_changed():
     stream.query = cases.query("tumbling", cases.plainly(cases.ORDERED))
     with pytest.raises(SnapshotError, match="its windows is"):
         stream.push(table)
+
+
+class TreeStream(Stream):
+    """The same with Monoid Trees."""
+
+    def __init__(self, query, schema):
+        super().__init__(query, schema)
+        self.trees = Pages()
+
+    def bucket(self):
+        return TreeBucket(self.query, self.schema, self.trees)
+
+
+LARGE = ["sliding", "long", "tumbling", "trailing", "trailing rows", "rows", "policy", "column", "session", "last"]
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_monoid_trees(kind):
+    rng = np.random.default_rng(12)
+    query = cases.query(kind, cases.plainly(cases.ORDERED))
+    stream, expected = streamed(query, cases.rows(rng, kind), kind, rng, batches=5, how=TreeStream)
+    same(stream, expected)
+
+
+def test_of_a_large_window_few_pages_move():
+    query = Query(time="ts", windows=win.trailing(1 << 16), aggregates={"most": agg.max("x")})
+    n = 1 << 15
+    table = pa.table(
+        {
+            "ts": pa.array(np.arange(6 * n) * cases.SECOND + cases.START, pa.timestamp("us", "UTC")),
+            "k": pa.array(["a"] * 6 * n),
+            "x": np.random.default_rng(0).permutation(6 * n),
+        }
+    )
+    rows = hashed(table, query.by)
+    stream = TreeStream(query, rows.schema)
+    for i in range(5):
+        stream.push(rows.slice(i * n, n))
+    in_all = len(stream.trees)
+    stream.push(rows.slice(5 * n, 100))
+    assert stream.touched < in_all / 2 and stream.written < in_all / 2, (stream.touched, stream.written, in_all)
+    stream.push(rows.slice(5 * n + 100, 1000))
+    got = pa.concat_tables([r for r in stream.results if r.num_rows])
+    assert plain(got) == plain(query.run(table.slice(0, got.num_rows)))
 
 
 STORED = ["long", "trailing", "session", "rows", "punctuated", "user-defined", "column trailing"]

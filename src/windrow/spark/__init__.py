@@ -14,7 +14,10 @@ from typing import Any
 from windrow.aggregates.adopted import adopted as aggregate
 from windrow.query import RUNNERS, Query, Report
 
-__all__ = ["Spark", "aggregate", "check", "physical_plan", "progress", "rejected", "session"]
+__all__ = [
+    "Spark", "aggregate", "check", "check_state", "late", "listen", "physical_plan", "progress", "rejected", "replay",
+    "session", "stream",
+]  # fmt: skip
 
 
 def session(master: str = "local[*]", **options: Any) -> Any:
@@ -37,9 +40,57 @@ def progress(spark: Any, console: Any = None) -> AbstractContextManager[Any]:
     return import_module("windrow.spark.watching").progress(spark, console)
 
 
-def rejected(query: Query, data: Any) -> Any:
-    """The rows of a DataFrame that have no place in any window: no time, or no number in the column of a window."""
-    return import_module("windrow.spark.planning").rejected(query, data)
+def listen(spark: Any, console: Any = None, port: int | None = None, **options: Any) -> Any:
+    """Keeps what each trigger of a session's streams did, and offers it to Prometheus: see
+    `windrow.spark.listening.listen`."""
+    return import_module("windrow.spark.listening").listen(spark, console, port, **options)
+
+
+def replay(spark: Any, path: Any, time: str, **options: Any) -> Any:
+    """A Parquet table as a stream in event time, out of order and with duplicates as you like: see
+    `windrow.spark.replaying.replay`."""
+    return import_module("windrow.spark.replaying").replay(spark, path, time, **options)
+
+
+def rejected(query: Query, data: Any, ahead: Any = None) -> Any:
+    """The rows of a DataFrame that have no place in any window: no time, or no number in the column of a window.
+
+    With `ahead`, a duration, also those whose time is that far ahead of the clock (see `stream`).
+    """
+    return import_module("windrow.spark.planning").rejected(query, data, ahead)
+
+
+def stream(
+    query: Query, data: Any, *, history: Any = None, since: Any = None, ahead: Any = None, large: bool = False
+) -> Any:
+    """A query over a streaming DataFrame, as `Query.run`, with what only streams have.
+
+    Args:
+        history: a batch DataFrame of rows from before the stream: state begins with what windows that reach back need
+            of them. So a query that has changed starts anew, in a new checkpoint, from where the old one stopped.
+        since: with a history, the event time at which the stream begins. Windows that have ended by then are not sent
+            (run the query over the history for them), and rows of the stream from before it are late.
+        ahead: a duration: rows whose time is further ahead of the clock are left out, so that one from the far future
+            does not end all windows. `rejected` gives them.
+        large: for few keys whose periodic, trailing or policy windows have a hundred thousand partials or more: they
+            are Monoid Trees in Spark's state, of which a trigger moves O(log n) pages.
+    """
+    options = {"history": history, "since": since, "ahead": ahead, "large": large}
+    return import_module("windrow.spark.planning").streaming(query, data, **options).result()
+
+
+def late(query: Query, data: Any, *, since: Any = None, ahead: Any = None) -> Any:
+    """The rows of a streaming DataFrame that come behind the watermark, as a streaming DataFrame.
+
+    It is a query of its own: that it finds the rows that the other one leaves out is certain only where both get the
+    same rows in each trigger. The listener counts what the other one left out.
+    """
+    return import_module("windrow.spark.planning").streaming(query, data, ahead=ahead).late(since)
+
+
+def check_state(query: Query, data: Any, checkpoint: Any, operator: int = 0) -> bool:
+    """Whether a checkpoint's state is of this query, before it is started: see `windrow.spark.states.check_state`."""
+    return import_module("windrow.spark.states").check_state(query, data, checkpoint, operator)
 
 
 class Spark:

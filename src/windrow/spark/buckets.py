@@ -89,16 +89,20 @@ class Bucket:
         query.by, query.lateness = (*query.by, HASH), UNHURRIED
         return query
 
+    @property
+    def form(self) -> str:
+        """How its state is laid out."""
+        return "pages of keys"
+
     @cached_property
     def identity(self) -> list:
         parts = self.query.identity()
         parts["columns"] = [f"{f.name}: {f.type}" for f in self.rows if f.name != HASH]
-        parts["buckets"] = BUCKETS
+        parts["state"] = f"{BUCKETS} buckets, {self.form}"
         return [(name, value) for name, value in parts.items()]
 
-    def step(self, number: int, state: State, rows: Sequence[pa.Table], watermark: int) -> tuple[Head, Outcome]:
-        """Takes in rows; event time has come to `watermark` (microseconds). The caller puts the head back."""
-        head = self._head(number, state)
+    def step(self, number: int, head: Head, state: State, rows: Sequence[pa.Table], watermark: int) -> Outcome:
+        """Takes in rows; event time has come to `watermark` (microseconds). The head changes, and is the caller's."""
         batch = pa.concat_tables(rows).combine_chunks() if rows else self.rows.empty_table()
         if head.large:
             touched, head.pages, head.large = sorted(head.due), head.pages * 2, False
@@ -110,13 +114,10 @@ class Bucket:
         results = live.push(batch)
         head.watermark = live.arrivals.watermark
         written, size = self._write(number, live, head, touched, state)
-        report = live.report
-        counts = {
-            "rows_in": report.rows_in, "rows_out": report.rows_out, "late": report.late, "rejected": report.rejected,
-            "pages_read": len(touched), "pages_written": written, "page_bytes": size,
-        }  # fmt: skip
-        late = live.late if report.late else None
-        return head, Outcome(results, late, min(head.due.values(), default=FOREVER), counts)
+        late = live.late if live.report.late else None
+        return Outcome(
+            results, late, min(head.due.values(), default=FOREVER), counted(live, len(touched), written, size)
+        )
 
     def _live(self, head: Head, pages: list[Mapping[str, Any]]) -> Live:
         live = Live(self.keyed)
@@ -157,7 +158,8 @@ class Bucket:
         content = (head.watermark, head.pages, list(head.due.items()), head.large, head.timer)
         return self._sealed(("head", number, self.identity, content))
 
-    def _head(self, number: int, state: State) -> Head:
+    def head(self, number: int, state: State) -> Head:
+        """What is known of a bucket; `SnapshotError` where it is another query's, or damaged."""
         data = state.get(HEAD)
         if data is None:
             return Head(self.identity)
@@ -169,13 +171,13 @@ class Bucket:
         watermark, pages, due, large, timer = content
         return Head(self.identity, watermark, pages, dict(due), large, timer)
 
-    def _page(self, number: int, page: int, state: State) -> Mapping[str, Any]:
+    def _page(self, number: int, page: int, state: State, of_kind: str = "page") -> Mapping[str, Any]:
         name = f"state page {page} of bucket {number}"
         data = state.get(page)
         if data is None:
             raise SnapshotError(f"{name} is missing")
         kind, of, at, digest, content = self._opened(data, name, 5)
-        if (kind, of, at) != ("page", number, page):
+        if (kind, of, at) != (of_kind, number, page):
             raise SnapshotError(f"{name}: what is there is {kind} {at} of bucket {of}")
         if digest != self.digest:
             raise SnapshotError(f"{name} is of another query")
@@ -203,6 +205,22 @@ class Bucket:
         if not isinstance(content, tuple) or len(content) != parts:
             raise SnapshotError(f"{name} is damaged: it has other parts than it should")
         return content
+
+
+def counted(live: Live, read: int, written: int, size: int) -> dict[str, int]:
+    """What a batch did."""
+    report = live.report
+    return {
+        "rows_in": report.rows_in, "rows_out": report.rows_out, "late": report.late, "rejected": report.rejected,
+        "combines": expected_combines(live), "pages_read": read, "pages_written": written, "page_bytes": size,
+    }  # fmt: skip
+
+
+def expected_combines(live: Live) -> int:
+    """For each aggregate: one a row to fill slices, and what a step of Two-Stacks costs for each result (amortised)."""
+    report = live.report
+    filled = report.rows_in - report.late - report.rejected if live.machine.lane is not None else 0
+    return filled + 3 * report.rows_out
 
 
 def page_of(hashes: np.ndarray, pages: int) -> np.ndarray:

@@ -24,13 +24,16 @@ from windrow.local.arrivals import FOREVER, NEVER
 from windrow.query import Query
 from windrow.spark.buckets import BUCKETS, HASH, HEAD, Bucket, Outcome
 from windrow.spark.chunks import conformed, gathered
+from windrow.spark.trees import TreeBucket
 
 BUCKET, WHEN, PLACE, ROWS = "__windrow_bucket", "__windrow_when", "__windrow_place", "__windrow_rows"
+#: the state's name in Spark's store
+VARIABLE = "pages"
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 PACKED = pa.schema([(BUCKET, pa.int32()), (WHEN, pa.timestamp("us", "UTC")), (PLACE, pa.int64()), (ROWS, pa.binary())])
 #: what `windrow.spark.listen` tells of each trigger
-COUNTS = ("rows_in", "rows_out", "late", "rejected", "pages_read", "pages_written", "page_bytes")
+COUNTS = ("rows_in", "rows_out", "late", "rejected", "combines", "pages_read", "pages_written", "page_bytes")
 SENT = "rows binary, " + ", ".join(f"{name} bigint" for name in COUNTS)
 
 
@@ -65,16 +68,35 @@ class Packed:
 class Running(StatefulProcessor):
     """What a worker does with a bucket: takes in rows, and what event time makes final goes out."""
 
-    def __init__(self, query: Query, rows: pa.Schema, schema: pa.Schema) -> None:
-        self.query, self.rows, self.schema = query, rows, schema  # rows: of the input, with the hash
+    def __init__(
+        self, query: Query, rows: pa.Schema, schema: pa.Schema, begun: int | None = None, large: bool = False
+    ) -> None:
+        """
+        Args:
+            rows: of the input, with the hash.
+            begun: event time at which the stream begins, after its history.
+            large: windows are Monoid Trees.
+        """
+        self.query, self.rows, self.schema, self.begun, self.large = query, rows, schema, begun, large
 
     def init(self, handle: Any) -> None:
         self.handle = handle
+        self.state = handle.getMapState(VARIABLE, "page int", "bytes binary")
         self.bucket = Bucket(self.query, self.rows)
-        self.state = handle.getMapState("pages", "page int", "bytes binary")
+        if self.large:
+            trees = handle.getMapState("trees", "key binary", "bytes binary")
+            self.bucket = TreeBucket(self.query, self.rows, Kept(trees))
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
         yield self._step(key[0], unpacked(rows), timerValues)
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """Takes in rows of the history. It may come in pieces, so that nothing is final yet."""
+        state = Kept(self.state)
+        head = self.bucket.head(key[0], state)
+        outcome = self.bucket.step(key[0], head, state, unpacked([initialState]), NEVER)
+        head.timer = self._timer(head.timer, outcome.due, None)
+        state.put(HEAD, self.bucket.head_bytes(key[0], head))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
         yield self._step(key[0], [], timerValues, expiredTimerInfo.getExpiryTimeInMs())
@@ -84,7 +106,10 @@ class Running(StatefulProcessor):
 
     def _step(self, number: int, rows: list[pa.Table], timers: Any, fired: int | None = None) -> Any:
         state = Kept(self.state)
-        head, outcome = self.bucket.step(number, state, rows, self._watermark(timers))
+        head = self.bucket.head(number, state)
+        if self.begun is not None and head.watermark < self.begun:
+            self.bucket.step(number, head, state, [], self.begun)  # what ended within the history is answered elsewhere
+        outcome = self.bucket.step(number, head, state, rows, self._watermark(timers))
         head.timer = self._timer(head.timer, outcome.due, fired)
         state.put(HEAD, self.bucket.head_bytes(number, head))
         return self._sent(outcome)
@@ -118,8 +143,8 @@ class Running(StatefulProcessor):
 class Late(StatefulProcessor):
     """What a worker does with a bucket to find the rows that `Running` leaves out. It has no state."""
 
-    def __init__(self, time: str, schema: pa.Schema) -> None:
-        self.time, self.schema = time, schema
+    def __init__(self, time: str, schema: pa.Schema, begun: int = 0) -> None:
+        self.time, self.schema, self.begun = time, schema, begun
 
     def init(self, handle: Any) -> None:
         self.handle = handle
@@ -127,7 +152,7 @@ class Late(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
         import pandas as pd
 
-        watermark = timerValues.getCurrentWatermarkInMs() * 1000
+        watermark = max(timerValues.getCurrentWatermarkInMs() * 1000, self.begun)
         late = pa.concat_tables(unpacked(rows))
         late = late.filter(pc.fill_null(pc.less(late[self.time].cast(pa.int64()), watermark), False))
         if watermark > 0 and late.num_rows:
@@ -143,14 +168,14 @@ class Kept:
 
     pages: Any
 
-    def get(self, page: int) -> bytes | None:
+    def get(self, page: Any) -> bytes | None:
         found = self.pages.getValue((page,))
         return None if found is None else bytes(found[0])
 
-    def put(self, page: int, data: bytes) -> None:
+    def put(self, page: Any, data: bytes) -> None:
         self.pages.updateValue((page,), (data,))
 
-    def remove(self, page: int) -> None:
+    def remove(self, page: Any) -> None:
         self.pages.removeKey((page,))
 
 
