@@ -8,7 +8,7 @@
 array([1, 5])
 """
 
-from windrow.frames.base import Frame, Key, build, extend
+from windrow.frames.base import Frame, Key, build, extend, repeated
 from windrow.frames.outputs import Instants, Labels, Output, Taken, Values
 from windrow.frames.reading import from_outline, outlined, read
 from windrow.frames.times import Times, TimeType
@@ -28,4 +28,5 @@ __all__ = [
     "from_outline",
     "outlined",
     "read",
+    "repeated",
 ]

@@ -164,6 +164,11 @@ class Frame(ABC):
         """The frame's columns and new ones."""
 
 
+def repeated(like: Frame, name: str, values: Values, at: np.ndarray) -> Taken:
+    """Values by their places, made into a column of the library's own only once each."""
+    return Taken(Labels(like._made(name, values)), at)
+
+
 def build(like: Frame, columns: Mapping[str, Output]) -> Any:
     """Result columns as data of the kind that `like` was read from."""
     lengths = {name: len(output) for name, output in columns.items()}

@@ -198,11 +198,14 @@ class Live:
         }
 
     def _keys(self, code: np.ndarray) -> dict[str, Output]:
+        """The key of each result; each different one is made into a value of the library's own once."""
+        used, at = np.unique(code, return_inverse=True)
         keys = list(self.arrivals.codes)
         columns: dict[str, Output] = {}
         for i, name in enumerate(self.query.by):
-            values = object_array([keys[c][i] for c in code.tolist()])
-            columns[name] = Values(values, None, name if name in self.template.names else None)
+            values = object_array([keys[c][i] for c in used.tolist()])
+            different = Values(values, None, name if name in self.template.names else None)
+            columns[name] = frames.repeated(self.template, name, different, at)
         return columns
 
     def _nothing(self) -> dict[str, Output]:

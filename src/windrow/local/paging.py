@@ -108,7 +108,7 @@ def _cut(live: Live, some: Picked, keys: list[tuple]) -> Any:
     machine, held = live.machine, live.arrivals.held
     labels: dict[str, list] = {}
     return {
-        "keys": [list(keys[code]) for code in some.codes.tolist()],
+        "keys": [_values(part) for part in zip(*(keys[code] for code in some.codes.tolist()), strict=True)],
         "held": None if held is None else held_of(_some_held(held, some)),
         "lane": None if machine.lane is None else _cut_lane(machine.lane, some, live, labels),
         "row_lane": None if machine.row_lane is None else _cut_rows(machine.row_lane, some, live, labels),
@@ -120,6 +120,13 @@ def _cut(live: Live, some: Picked, keys: list[tuple]) -> Any:
         ],
         "labels": list(labels.items()),
     }
+
+
+def _values(values: tuple) -> Any:
+    """A column of keys: numbers as an array, which is faster to write."""
+    if all(type(value) is int and -(2**63) <= value < 2**63 for value in values):
+        return np.array(values, np.int64)
+    return list(values)
 
 
 def _some_held(held: Held, some: Picked) -> Held:
@@ -194,7 +201,8 @@ def join(live: Live, pages: Iterable[Mapping[str, Any]]) -> None:
 def _join(live: Live, page: Mapping[str, Any]) -> None:
     arrivals, machine = live.arrivals, live.machine
     base = len(arrivals.codes)
-    for key in page["keys"]:
+    parts = (part if isinstance(part, list) else part.tolist() for part in page["keys"])
+    for key in zip(*parts, strict=True):
         arrivals.codes[tuple(map(one_nan, key))] = len(arrivals.codes)
     if page["held"] is not None:
         mine = held_from(page["held"])

@@ -141,7 +141,7 @@ class Bucket:
         for p, content in pages.items():
             data = self._sealed(("page", number, p, self.digest, list(content.items())))
             head.due[p] = int(due[page == p].min())
-            head.large |= len(data) > LARGEST and len(content["keys"]) > 1
+            head.large |= len(data) > LARGEST and len(content["keys"][0]) > 1
             size += len(data)
             state.put(p, data)
         for p in touched:
