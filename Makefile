@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow check bench format mutants clean
+.PHONY: demo test test-slow check bench docs format mutants clean
 
 demo: $(READY)  ## the main job, with what it installs itself
 	$(BIN)/windrow demo
@@ -28,6 +28,12 @@ check: $(READY)  ## format, lint, types, the architecture
 bench: $(READY)  ## all experiments, small
 	$(BIN)/windrow bench --quick
 
+docs: $(READY)  ## the documentation, into site/; a broken link is an error
+	$(BIN)/python docs/write_cards.py
+	$(BIN)/python docs/draw_windows.py
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -38,4 +44,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache bench-results
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache bench-results site

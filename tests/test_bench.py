@@ -20,6 +20,7 @@ from windrow.bench import (
     streams,
     timing,
 )
+from windrow.bench.base import AGREES
 from windrow.errors import WindrowError
 
 COLUMNS = {
@@ -47,14 +48,20 @@ COLUMNS = {
     "windows": {"kind", "window", "form", "mrows", "between", "ms"},
     **{
         f"spark-{name}": {"case", "way", "us_a_row", "share"}
-        for name in ("rows", "periodic", "udaf", "keys", "unkeyed")
+        for name in ("rows", "periodic", "udaf", "keys", "unkeyed", "stream")
     },
     "slices": {"range", "slide", "technique", "in_a_window", "most", "space"},
 }
 
 
-#: those on Spark run with the other tests on Spark
-NAMES = [pytest.param(name, marks=pytest.mark.spark) if name.startswith("spark-") else name for name in EXPERIMENTS]
+def marks(name):
+    """Those on Spark run with the other tests on Spark, all but one of them behind the slow marker."""
+    if not name.startswith("spark-"):
+        return []
+    return [pytest.mark.spark] if name == "spark-rows" else [pytest.mark.spark, pytest.mark.slow]
+
+
+NAMES = [pytest.param(name, marks=marks(name)) for name in EXPERIMENTS]
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +100,19 @@ def test_summary_and_notes(outcomes, name):
     at_baseline = [line for line in lines if baseline and line[outcome.experiment.measure.by[-1]] == baseline]
     assert all(line["ratio"] in (None, 1.0) for line in at_baseline)
     assert all("\n" not in note for note in outcome.notes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_experiment_has_a_verdict_from_its_rows(outcomes, name):
+    outcome = outcomes(name)
+    rows = results.read_csv(outcome.csv)
+    agrees, sentence = outcome.experiment.verdict(rows)
+    assert outcome.verdict == (agrees, sentence)
+    assert agrees in AGREES
+    assert sentence.endswith("(smoke)")
+    claims = outcome.experiment.claims(rows)
+    assert claims
+    assert all(claim.said and claim.found for claim in claims)
 
 
 def test_combines_are_the_theorems(outcomes):
@@ -144,12 +164,8 @@ def test_the_history_test_fails_who_should_fail():
 
 def test_experiments_say_what_they_are():
     for name, experiment in EXPERIMENTS.items():
-        assert (experiment.name, bool(experiment.title), bool(experiment.expected), bool(experiment.paper)) == (
-            name,
-            True,
-            True,
-            True,
-        )
+        assert experiment.name == name
+        assert all((experiment.title, experiment.expected, experiment.paper, experiment.asked))
     assert set(COLUMNS) == set(EXPERIMENTS)
 
 

@@ -9,8 +9,8 @@ import pytest
 import windrow
 from windrow import swag
 from windrow.bench import EXPERIMENTS, Experiment, Measure
-from windrow.cli import app, demo, main
 from windrow.cli import bench as bench_command
+from windrow.cli import main
 from windrow.errors import WindrowError
 
 
@@ -75,7 +75,7 @@ def test_algorithms_lists_them_all(said):
         (("bench", "--quick", "--full"), "exclude each other"),
         (("bench", "--seed", "x"), "--seed"),
         (("frob",), "frob"),
-        (("demo", "--window", "0"), "--window"),
+        (("demo", "--frob"), "--frob"),
         (("bench", "nope", "--debug"), "no experiment named nope"),
     ],
 )
@@ -146,22 +146,3 @@ def test_an_unwritable_directory_is_one_line_and_1(said, experiments, tmp_path):
 def test_an_interrupt_is_130(said, experiments, tmp_path):
     experiments["tiny"] = tiny(fails=KeyboardInterrupt())
     assert said("bench", "tiny", "--out", str(tmp_path))[0] == 130
-
-
-def test_demo_on_generated_rows(said, monkeypatch):
-    monkeypatch.setattr(demo, "flights", lambda rows: None)
-    monkeypatch.setattr(demo, "TIMED", ("recalculate", "two_stacks_lite"))
-    monkeypatch.setattr(demo, "BY_HAND_ROWS", 50)
-    code, out, _ = said("demo", "--rows", "2000", "--window", "50", "--no-spark")
-    assert code == 0
-    assert "generated sensor readings" in out
-    assert "Same answers as recalculation" in out
-    assert "two_stacks_lite" in out
-
-
-def test_demo_notices_a_wrong_answer(monkeypatch):
-    true = demo.by_hand
-    monkeypatch.setattr(demo, "by_hand", lambda name, *rest: [x + (name == "daba") for x in true(name, *rest)])
-    console, progress = app.console(), demo.Progress(disable=True)
-    with pytest.raises(WindrowError, match="daba gives"):
-        demo.agree(console, progress, demo.sensors(2000))

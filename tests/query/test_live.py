@@ -616,3 +616,10 @@ def test_an_error_leaves_the_stream_as_it_was():
         live.push(pa.table({"ts": [2, 20], "v": [2**62, 1]}))
     assert live.snapshot() == before
     assert arrow_rows(live.push(pa.table({"ts": [2, 20], "v": [1, 1]}))) == [{"start": 0, "end": 10, "s": 2**62 + 1}]
+
+
+def test_lists_are_no_numbers():
+    """`[1] + [2]` would be a sum of its own kind."""
+    query = windrow.Query(windows=win.tumbling(2), aggregates={"n": agg.sum("x")})
+    with pytest.raises(WindrowError, match=r"sum\(x\): a number is needed, not \[1\]"):
+        query.open().push({"x": [[1], [2], [3]]})

@@ -53,6 +53,12 @@ def queries() -> dict[str, windrow.Query]:
     }
 
 
+def streamed() -> windrow.Query:
+    """A query for a stream."""
+    windows = win.sliding("600 seconds", every="70 seconds")
+    return windrow.Query(time="ts", by="k", windows=windows, aggregates=ORDERED, lateness="2 hours")
+
+
 def rows(n: int = 20_000) -> pa.Table:
     """Rows with ties, nulls, times before 1970, and a key that has most of them."""
     rng = np.random.default_rng(5)
@@ -73,6 +79,21 @@ def lay_out(folder: Path) -> Path:
     table = rows()
     for i in range(4):
         pq.write_table(table.slice(i * 5_000, 5_000), folder / f"{i}.parquet")
+    return folder
+
+
+def lay_out_stream(folder: Path, files: int = 10) -> Path:
+    """Some of the rows, a file a trigger, then two rows that end all windows."""
+    folder.mkdir(parents=True)
+    table = rows(2_000)
+    for i in range(files):
+        step = len(table) // files
+        pq.write_table(table.slice(i * step, step), folder / f"{i}.parquet")
+    end = pa.array([1_000_000 * 1_000_000], pa.timestamp("us", "UTC"))
+    for i in range(files, files + 2):
+        pq.write_table(pa.table([end, ["end"], [1], [1.0], ["-"]], schema=table.schema), folder / f"{i}.parquet")
+    for i in range(files + 2):
+        os.utime(folder / f"{i}.parquet", (1.7e9 + i, 1.7e9 + i))  # files are taken by their age
     return folder
 
 
@@ -115,10 +136,23 @@ def settings(spark) -> dict[str, str]:
     return dict(spark.conf.getAll)
 
 
+def stream(path: str, out: Path) -> None:
+    """A stream to its end, results as files with Spark's log beside them."""
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.getOrCreate()
+    source = spark.readStream.schema(spark.read.parquet(path).schema).option("maxFilesPerTrigger", 1).parquet(path)
+    writer = streamed().run(source).writeStream.format("parquet").option("path", str(out / "sent"))
+    writer.option("checkpointLocation", str(out / "state")).trigger(availableNow=True).start().awaitTermination()
+    spark.stop()
+
+
 def main(how: str, path: str, out: Path) -> None:
     from pyspark.sql import SparkSession
 
     out.mkdir(parents=True, exist_ok=True)
+    if how == "stream":
+        return stream(path, out)
     counted_parts.WORTH = 1000
     if how == "connect":
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

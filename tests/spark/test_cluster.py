@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 
+import pyarrow.compute as pc
 import pytest
 
 from tests.spark import child
 from tests.spark.processes import Cluster, check, environment, finished, told, until, zipped
+from tests.spark.test_batch import plain
+from windrow.spark.checking import PROVIDER, ROCKSDB
 
 pytestmark = pytest.mark.slow
 
@@ -58,6 +61,31 @@ def test_an_executor_is_killed_in_the_middle(cluster, package, rows, tmp_path):
     finished(running)
     assert len(list(marks.iterdir())) > tasks  # some task began twice
     check(out, "trailing time")
+
+
+def test_executors_are_killed_under_a_stream(cluster, package, spark, tmp_path):
+    """Five times, one of the two; the stream goes on, and sends each window once."""
+    files, out = child.lay_out_stream(tmp_path / "files"), tmp_path / "out"
+    running = cluster.submitted(
+        "stream", package, files, out, **{PROVIDER.removeprefix("spark."): ROCKSDB, "deploy.maxExecutorRetries": "-1"}
+    )
+    killed = 0
+    while killed < 5:
+        done = len(list((out / "state" / "commits").glob("[0-9]*")))
+
+        def another(done=done):
+            return len(list((out / "state" / "commits").glob("[0-9]*"))) > done and len(cluster.executors()) == 2
+
+        until(lambda: running.poll() is not None or another(), "no trigger was done")
+        if running.poll() is not None:
+            break
+        os.kill(cluster.executors()[killed % 2], signal.SIGKILL)
+        killed += 1
+    finished(running)
+    assert killed == 5
+    got = spark.read.parquet(str(out / "sent")).toArrow()
+    expected = child.streamed().run(child.rows(2_000))
+    assert plain(got.filter(pc.not_equal(got["k"], "end"))) == plain(expected) and expected.num_rows > 100
 
 
 COMPILED = """

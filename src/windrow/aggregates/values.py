@@ -67,7 +67,7 @@ def native(x: Any) -> Any:
         return int(x)
     if isinstance(x, (np.floating, np.integer)) and not isinstance(x, np.timedelta64):
         return x.item()
-    if isinstance(x, (str, bytes)):  # "a" + "b" would be a sum of its own kind
+    if isinstance(x, (str, bytes, list, tuple)):  # "a" + "b" would be a sum of its own kind
         raise TypeError(f"a number is needed, not {x!r}")
     return x
 

@@ -23,6 +23,7 @@ from windrow.bench import (
     spark_keys,
     spark_periodic,
     spark_rows,
+    spark_stream,
     spark_udaf,
     spark_unkeyed,
     start_up,
@@ -64,6 +65,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         spark_udaf,
         spark_keys,
         spark_unkeyed,
+        spark_stream,
     )
 }
 

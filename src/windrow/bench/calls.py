@@ -21,7 +21,8 @@ import numpy as np
 import windrow
 from windrow import agg, win
 from windrow.bench import machine, results
-from windrow.bench.base import Experiment, Measure, Row, Settings
+from windrow.bench.base import Claim, Experiment, Measure, Row, Settings
+from windrow.bench.judging import listed, medians
 from windrow.bench.timing import interleaved
 from windrow.errors import WindrowError
 
@@ -192,6 +193,27 @@ def notes(rows: Sequence[Row]) -> list[str]:
     return said
 
 
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Our own rate, and the others'."""
+    rate = medians(rows, ("library",), "mrows")
+    ours = rate[("windrow",)]
+    times = {name: ours / value for (name,), value in rate.items() if name != "windrow"}
+    wrong = sorted({row["library"] for row in rows if not row["agrees"]})
+    found = [
+        Claim(
+            "20 M rows/s in one process",
+            f"{ours:,.1f} M rows/s",
+            ours >= 20,
+            "A busy or a slower machine, or few rows.",
+        )
+    ]
+    if times:
+        text = f"{listed(times.items(), 'x')}"
+        found.append(Claim("5 times Polars and DuckDB", text, min(times.values()) >= 5))
+    text = f"other answers: {', '.join(wrong)}" if wrong else "the same answers from all"
+    return [*found, Claim("the same answers from all", text, not wrong)]
+
+
 def draw(rows: Sequence[Row], figure: Any) -> None:
     lines = results.summary(EXPERIMENT.measure, rows)
     axes = figure.subplots()
@@ -211,4 +233,6 @@ EXPERIMENT = Experiment(
     notes=notes,
     measure=Measure(("library",), "mrows", "M rows/s", baseline="windrow", less_is_better=False),
     peers=PACKAGES,
+    asked="How many rows a second does paper 1's query take in one process, and how many do Polars and DuckDB?",
+    claims=claims,
 )

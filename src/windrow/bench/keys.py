@@ -15,7 +15,8 @@ import numpy as np
 
 from windrow import swag
 from windrow.bench import results, streams
-from windrow.bench.base import Experiment, Measure, Row, Settings
+from windrow.bench.base import Claim, Experiment, Measure, Row, Settings
+from windrow.bench.judging import at_least, ratios, span
 from windrow.bench.sliding import MAKERS
 from windrow.bench.timing import interleaved
 
@@ -48,6 +49,13 @@ def run(settings: Settings) -> list[Row]:
     return rows
 
 
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Many against one."""
+    times = [value for key, value in ratios(EXPERIMENT.measure, rows).items() if key[-1] == "many"]
+    text = f"many keys run at {span(times, 'x')} the rate of one"
+    return [Claim("many keys run at about the rate of one", text, all(at_least(value, 1) for value in times))]
+
+
 def draw(rows: Sequence[Row], figure: Any) -> None:
     lines = results.summary(EXPERIMENT.measure, rows)
     axes = figure.subplots()
@@ -67,4 +75,6 @@ EXPERIMENT = Experiment(
     run=run,
     draw=draw,
     measure=Measure(("aggregate", "window", "keys"), "mrows", "M rows/s", baseline="one", less_is_better=False),
+    asked="Does a row cost the same where there are a million small keys as where there is one large key?",
+    claims=claims,
 )

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from windrow.bench import machine, results
-from windrow.bench.base import Measure, Row, Settings
+from windrow.bench.base import Claim, Measure, Row, Settings, unmeasured
 from windrow.bench.timing import interleaved
 from windrow.errors import WindrowError
 
 PACKAGES = ("pyspark", "pyarrow")
 SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
 MINUTE = 60_000_000
+BUSY = "A small table is mostly Spark's own fixed cost, and a busy machine slows two cores more than one."
 #: what the experiments on Spark compare
 MEASURE = Measure(("case", "way"), "us_a_row", "µs a row", baseline="windrow")
 
@@ -130,6 +131,19 @@ def ratios(rows: Sequence[Row], by: str, ours: str = "windrow") -> list[str]:
                 f"({min(found):.2f} - {max(found):.2f}){given}"
             )
     return said
+
+
+def aim(rows: Sequence[Row], case: str, way: str, times: float, why: str = "") -> Claim:
+    """Whether windrow is so many times as fast as another way; below 1: takes at most 1/times of its time."""
+    said = f"{times:g} times as fast as {way} ({case})"
+    base = {r["repetition"]: r["us_a_row"] for r in rows if r["case"] == case and r["way"] == "windrow"}
+    found = [r["us_a_row"] / base[r["repetition"]] for r in rows if r["case"] == case and r["way"] == way]
+    if not found or not base:
+        return unmeasured(said)
+    middle = statistics.median(found)
+    share = next(r["share"] for r in rows if r["case"] == case and r["way"] == way)
+    given = "" if share == 1 else f", its cost a row taken from {share:g} of the rows"
+    return Claim(said, f"{middle:.2f} times as fast as {way} ({case}{given})", middle >= times, why or BUSY)
 
 
 def bars(measure: Measure) -> Callable[[Sequence[Row], Any], None]:

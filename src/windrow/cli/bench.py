@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from windrow.bench import EXPERIMENTS, Outcome, Settings, results
+from windrow.bench import EXPERIMENTS, Outcome, Settings, report, results
 from windrow.bench import run as run_experiment
 from windrow.bench.base import Level
 from windrow.errors import WindrowError
@@ -67,7 +68,11 @@ def run(wanted: Sequence[str], level: Level, as_json: bool, out: Path, seed: int
         for name in wanted:
             try:
                 outcome = run_experiment(EXPERIMENTS[name], Settings(level, seed, track), out)
-            except (WindrowError, OSError, ImportError) as error:
+            except KeyboardInterrupt:
+                if any((out / f"{known}.csv").exists() for known in EXPERIMENTS):
+                    report.write(EXPERIMENTS, out)  # of what there is
+                raise
+            except Exception as error:  # a library's own, too: hours of other experiments are worth more
                 if len(wanted) == 1:
                     raise
                 failed.append(name)
@@ -79,8 +84,28 @@ def run(wanted: Sequence[str], level: Level, as_json: bool, out: Path, seed: int
                 show(console, outcome)
     if as_json:
         print(json.dumps(done, default=float))
+    if len(failed) < len(wanted):
+        write_report(Console(stderr=True) if as_json else console, out, not as_json and len(wanted) > 1)
     if failed:
         raise WindrowError(f"{len(failed)} of {len(wanted)} experiments failed: {', '.join(failed)}")
+
+
+def write_report(console: Console, out: Path, verdicts: bool = True) -> None:
+    """One page of all experiments whose results are in the folder; their verdicts as a table, too."""
+    path = report.write(EXPERIMENTS, out)
+    if verdicts:
+        console.print(verdict_table(out))
+    console.print(f"report: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def verdict_table(out: Path) -> Table:
+    """One line an experiment."""
+    table = Table(title="what the papers found, and what was found here", title_justify="left")
+    for column in ("experiment", "agrees", "found here"):
+        table.add_column(column, overflow="fold")
+    for one in report.read(EXPERIMENTS, out):
+        table.add_row(one.experiment.name, one.in_a_word, escape(one.verdict.sentence))
+    return table
 
 
 def show(console: Console, outcome: Outcome) -> None:
@@ -91,6 +116,7 @@ def show(console: Console, outcome: Outcome) -> None:
         console.print(f"  {note}", markup=False, highlight=False)
     said = "the paper's result" if e.paper != "none" else "no paper has it"
     console.print(f"  {said} ({e.paper}): {e.expected}", markup=False, highlight=False)
+    console.print(f"  verdict: {outcome.verdict.agrees}", markup=False, highlight=False)
     where = f"{outcome.csv}" + (f", {outcome.png}" if outcome.png else f" (no picture: {outcome.hint})")
     facts = outcome.facts
     console.print(

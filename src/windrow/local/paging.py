@@ -81,9 +81,10 @@ def due(live: Live) -> np.ndarray:
             if isinstance(window, Last):
                 since = np.maximum(rows.measures[TIME], row_lane.until)
                 np.minimum.at(when, rows.key, _next(since, window.every, window.origin))
-            elif isinstance(window, Trailing) and window.measure == TIME:
-                newest = np.append(rows.key[1:] != rows.key[:-1], True)
-                np.minimum.at(when, rows.key[newest], rows.measures[TIME][newest] + window.range + 1)
+        by_time = [w.range for w in row_lane.windows.values() if isinstance(w, Trailing) and w.measure == TIME]
+        if by_time:  # rows are needed as long as the longest of them reaches back
+            newest = np.append(rows.key[1:] != rows.key[:-1], True)
+            np.minimum.at(when, rows.key[newest], rows.measures[TIME][newest] + max(by_time) + 1)
     return when
 
 

@@ -95,7 +95,7 @@ class Running(StatefulProcessor):
         state = Kept(self.state)
         head = self.bucket.head(key[0], state)
         outcome = self.bucket.step(key[0], head, state, unpacked([initialState]), NEVER)
-        head.timer = self._timer(head.timer, outcome.due, None)
+        head.timer = self._timer(head.timer, outcome.due, None, 0)
         state.put(HEAD, self.bucket.head_bytes(key[0], head))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
@@ -109,21 +109,21 @@ class Running(StatefulProcessor):
         head = self.bucket.head(number, state)
         if self.begun is not None and head.watermark < self.begun:
             self.bucket.step(number, head, state, [], self.begun)  # what ended within the history is answered elsewhere
-        outcome = self.bucket.step(number, head, state, rows, self._watermark(timers))
-        head.timer = self._timer(head.timer, outcome.due, fired)
+        now = 0 if self.query.time is None else timers.getCurrentWatermarkInMs()
+        # Spark begins at 1970, which is no time that has been seen
+        outcome = self.bucket.step(number, head, state, rows, now * 1000 if now > 0 else NEVER)
+        head.timer = self._timer(head.timer, outcome.due, fired, now)
         state.put(HEAD, self.bucket.head_bytes(number, head))
         return self._sent(outcome)
 
-    def _watermark(self, timers: Any) -> int:
-        """Event time in microseconds; Spark begins at 1970, which is no time that has been seen."""
-        now = 0 if self.query.time is None else timers.getCurrentWatermarkInMs()
-        return now * 1000 if now > 0 else NEVER
+    def _timer(self, before: int | None, due: int, fired: int | None, now: int) -> int | None:
+        """Sets the time at which Spark calls again although no rows have come; there is one for each bucket.
 
-    def _timer(self, before: int | None, due: int, fired: int | None) -> int | None:
-        """Sets the time at which Spark calls again although no rows have come; there is one for each bucket."""
+        One that has gone off is deleted by Spark after this, so it must not be set again.
+        """
         wanted = None
         if self.query.time is not None and due != FOREVER:
-            wanted = due // 1000 - 1  # one that is early does no harm
+            wanted = max(-(-due // 1000), now + 1)  # at or before the watermark it would go off at once
         if wanted == before and before != fired:
             return before
         if before is not None and before != fired:
