@@ -55,9 +55,9 @@ COLUMNS = {
 
 
 def marks(name):
-    """Those on Spark run with the other tests on Spark, all but one of them behind the slow marker."""
+    """Those on Spark run with the other tests on Spark; those that take long are behind the slow marker."""
     if not name.startswith("spark-"):
-        return []
+        return [pytest.mark.slow] if name in ("latency", "bulk-eviction") else []
     return [pytest.mark.spark] if name == "spark-rows" else [pytest.mark.spark, pytest.mark.slow]
 
 

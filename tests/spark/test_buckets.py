@@ -156,6 +156,18 @@ def test_only_what_is_touched_moves(monkeypatch):
     assert stream.touched == 1
 
 
+def test_a_giant_key_does_not_divide_the_others(monkeypatch):
+    monkeypatch.setattr(buckets, "LARGEST", 2000)
+    rng = np.random.default_rng(2)
+    few = cases.rows(rng, "", n=100, keys=tuple(f"key {i}" for i in range(50)))
+    table = hashed(pa.concat_tables([few, cases.rows(rng, "", n=5000, keys=("giant",))]))
+    stream = Stream(totals(win.trailing("2 hours")), table.schema)
+    stream.push(table)
+    for _ in range(12):
+        stream.push(table.slice(0, 1))
+    assert Bucket(stream.query, stream.schema).head(0, stream.pages).pages <= 64
+
+
 def test_a_bucket_is_asked_for_when_something_is_due():
     rng = np.random.default_rng(3)
     table = hashed(cases.rows(rng, "", n=10, disorder=0, repeated=0))

@@ -96,7 +96,8 @@ def test_as_recalculated(algorithm, steps, aggregate):
         assert len(w) == len(truth) and w.query() == truth.query()
 
 
-@pytest.mark.parametrize("algorithm", [AMTA, pytest.param(LogMTA, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", [AMTA, LogMTA])
 def test_compiled_and_by_hand_in_turn(algorithm, tmp_path):
     rng, rows = np.random.default_rng(3), []
     store = stores.rocksdb(tmp_path / "db")

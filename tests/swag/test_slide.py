@@ -97,7 +97,7 @@ def ends() -> windrow.Aggregate:
     "make",
     [
         pytest.param(agg.mean, id="mean"),
-        pytest.param(agg.variance, id="variance"),
+        pytest.param(agg.variance, id="variance", marks=pytest.mark.slow),
         pytest.param(lambda: agg.join(agg.mean(), agg.var_pop(), agg.max()), id="join", marks=pytest.mark.slow),
         pytest.param(ends, id="ends", marks=pytest.mark.slow),
     ],
@@ -123,6 +123,7 @@ def test_partials_without_a_count(make: object) -> None:
             window.check_invariants()
 
 
+@pytest.mark.slow
 def test_huge_values_alone() -> None:
     """No identity turns what is too large to be squared into NaN, nor a constant window into anything but 0."""
     for value in (1e200, -1e300):

@@ -110,7 +110,7 @@ def _cut(live: Live, some: Picked, keys: list[tuple]) -> Any:
     labels: dict[str, list] = {}
     return {
         "keys": [_values(part) for part in zip(*(keys[code] for code in some.codes.tolist()), strict=True)],
-        "held": None if held is None else held_of(_some_held(held, some)),
+        "held": _cut_held(held, some),
         "lane": None if machine.lane is None else _cut_lane(machine.lane, some, live, labels),
         "row_lane": None if machine.row_lane is None else _cut_rows(machine.row_lane, some, live, labels),
         "states": [
@@ -130,9 +130,9 @@ def _values(values: tuple) -> Any:
     return list(values)
 
 
-def _some_held(held: Held, some: Picked) -> Held:
-    mine = held.at(some.of(held.codes))
-    return Held(some.at[mine.codes], mine.times, mine.columns)
+def _cut_held(held: Held | None, some: Picked) -> Any:
+    mine = None if held is None else held.at(some.of(held.codes))
+    return None if mine is None or not mine.rows else held_of(Held(some.at[mine.codes], mine.times, mine.columns))
 
 
 def _states(states: list, some: Picked) -> list:

@@ -61,7 +61,8 @@ class Head:
     watermark: int = NEVER
     pages: int = 1  # into how many its keys are divided
     due: dict[int, int] = field(default_factory=dict)  # for each page that there is, when it has to be looked at
-    large: bool = False  # a page has outgrown its size
+    size: dict[int, int] = field(default_factory=dict)  # and how many bytes it has
+    large: bool = False  # pages have outgrown their size
     timer: int | None = None  # the time for which a timer is set, milliseconds
 
 
@@ -140,14 +141,17 @@ class Bucket:
         size = 0
         for p, content in pages.items():
             data = self._sealed(("page", number, p, self.digest, list(content.items())))
-            head.due[p] = int(due[page == p].min())
+            head.due[p], head.size[p] = int(due[page == p].min()), len(data)
             head.large |= len(data) > LARGEST and len(content["keys"][0]) > 1
             size += len(data)
             state.put(p, data)
         for p in touched:
             if p not in pages:
                 head.due.pop(p, None)
+                head.size.pop(p, None)
                 state.remove(p)
+        # one giant key among small ones is no reason: it cannot be divided
+        head.large &= sum(head.size.values()) > head.pages * LARGEST // 4
         return len(pages), size
 
     @cached_property
@@ -155,7 +159,8 @@ class Bucket:
         return hashlib.blake2b(msgpack.packb(packed(self.identity)), digest_size=8).digest()
 
     def head_bytes(self, number: int, head: Head) -> bytes:
-        content = (head.watermark, head.pages, list(head.due.items()), head.large, head.timer)
+        pages = [(p, due, head.size.get(p, 0)) for p, due in head.due.items()]
+        content = (head.watermark, head.pages, pages, head.large, head.timer)
         return self._sealed(("head", number, self.identity, content))
 
     def head(self, number: int, state: State) -> Head:
@@ -168,8 +173,9 @@ class Bucket:
         if kind != "head" or of != number:
             raise SnapshotError(f"{name}: what is there is the {kind} of bucket {of}")
         refuse_another(dict(self.identity), dict(identity))
-        watermark, pages, due, large, timer = content
-        return Head(self.identity, watermark, pages, dict(due), large, timer)
+        watermark, count, pages, large, timer = content
+        due, size = {p: when for p, when, _ in pages}, {p: size for p, _, size in pages}
+        return Head(self.identity, watermark, count, due, size, large, timer)
 
     def _page(self, number: int, page: int, state: State, of_kind: str = "page") -> Mapping[str, Any]:
         name = f"state page {page} of bucket {number}"

@@ -45,7 +45,7 @@ class AsStream(Plan):
             raise WindrowError("history and since go together: the rows from before the stream, and where it begins")
         if (self.since is not None or self.ahead is not None) and self.query.time is None:
             raise WindrowError("since and ahead are about event time, and this query has none; name it with time=")
-        if self.history is not None and self.history.schema != self.data.schema:
+        if self.history is not None and self.history.dtypes != self.data.dtypes:
             raise WindrowError("the history has other columns than the stream, or other types")
 
     def result(self) -> Any:
