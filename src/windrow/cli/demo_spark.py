@@ -15,7 +15,7 @@ import windrow
 from windrow.cli.demo_queries import MINUTE
 from windrow.errors import WindrowError
 
-FILES = 3  # of the stream: each is a batch of its own
+FILES = 2  # of the stream: each is a batch of its own
 #: of the year, for Spark's own window(): it copies each row 1,440 times
 DAYS = 2
 LAST = 86_400_000_000 * DAYS
