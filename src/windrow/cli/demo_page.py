@@ -105,7 +105,7 @@ def drawn(draw: Callable[[Any, Any], None], data: Any, alt: str) -> html.Html:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        return html.tag("p", "Pictures need matplotlib: pip install 'windrow[bench]'.", class_="soft")
+        return html.tag("p", "Pictures need matplotlib: pip install 'windrow[demo]'.", class_="soft")
     figure = Figure(figsize=(11, 5), layout="constrained")
     FigureCanvasAgg(figure)
     draw(data, figure)

