@@ -123,7 +123,7 @@ COUNTERS = {
     "rows_out": ("windrow_rows_out_total", "Rows that were sent."),
     "late": ("windrow_late_rows_total", "Rows behind the watermark."),
     "rejected": ("windrow_rejected_rows_total", "Rows without a time or a measure."),
-    "combines": ("windrow_combines_total", "Calls of combine."),
+    "combines": ("windrow_combines_total", "Combines, as expected: one a row to fill slices, three a result."),
     "pages_read": ("windrow_pages_read_total", "Pages of state that were read."),
     "pages_written": ("windrow_pages_written_total", "Pages of state that were written."),
     "page_bytes": ("windrow_page_bytes_total", "Bytes of the pages that were written."),
@@ -134,7 +134,7 @@ GAUGES = {
     "state_rows": ("windrow_state_rows", "Entries in Spark's state."),
     "state_bytes": ("windrow_state_bytes", "Bytes of Spark's state: RocksDB's files, in other stores memory."),
     "watermark_delay": ("windrow_watermark_delay_seconds", "How far the watermark was behind the clock."),
-    "combines_a_row": ("windrow_combines_a_row", "Calls of combine for each row of the last trigger."),
+    "combines_a_row": ("windrow_combines_a_row", "Combines, as expected, for each row of the last trigger."),
 }
 
 

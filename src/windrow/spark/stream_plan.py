@@ -13,13 +13,12 @@ from windrow.spark import streams
 from windrow.spark.buckets import BUCKETS, HASH
 from windrow.spark.checking import check_state_store
 from windrow.spark.explaining import EXCHANGE, OURS, SPARK
+from windrow.spark.listening import OBSERVED
 from windrow.spark.parts import quoted
 from windrow.spark.plan import Plan, arrow_schema, mapped, quiet
 from windrow.spark.shapes import result_schema
 from windrow.windows.durations import instant, micros
 
-#: the name under which a stream's counts are among Spark's observed metrics
-OBSERVED = "windrow"
 #: what a bucket is called with
 PACK = (streams.BUCKET, streams.PLACE, streams.ROWS)
 

@@ -22,7 +22,7 @@ from windrow.errors import StoreError
 from windrow.local.arrivals import FOREVER
 from windrow.local.live import Live
 from windrow.query import Query
-from windrow.spark.buckets import HASH, UNHURRIED, Bucket, Head, Outcome, State, counted
+from windrow.spark.buckets import Bucket, Head, Outcome, State, counted
 from windrow.stores.base import Batch, refuse
 
 #: where a bucket's live query is, beside its head
@@ -134,8 +134,8 @@ class TreeBucket(Bucket):
         return Outcome(results, late, head.due[LIVE], counted(live, store.moved, written, size))
 
     def _in(self, store: StateStore) -> Query:
-        query = copy.copy(self.query)
-        query.by, query.lateness, query.store = (*query.by, HASH), UNHURRIED, store
+        query = copy.copy(self.keyed)
+        query.store = store
         return query
 
     def _going_on(self, number: int, head: Head, state: State, query: Query) -> Live:
