@@ -102,8 +102,7 @@ class Cluster:
                 str(self.spark / "bin" / "spark-submit"), "--master", self.url, "--py-files", str(package), *options,
                 str(CHILD), how, str(rows), str(out),
             ],
-            # the Python in which the driver asks what state a stream has does not get --py-files
-            env=environment(**({"PYTHONPATH": str(package)} if how == "stream" else {})),
+            env=environment(),
         )  # fmt: skip
 
     def executors(self) -> list[int]:

@@ -298,7 +298,7 @@ def test_what_is_wrong_is_said_before_any_row_is_read(frame):
 
 def test_a_giant_key(spark, monkeypatch):
     """More rows than a chunk has: streamed through one worker with a key, cut into parts without."""
-    n = 600_000
+    n = 300_000
     rng = np.random.default_rng(3)
     times = np.sort(rng.integers(0, 10**12, n))
     big = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": [1] * n, "x": rng.integers(0, 99, n)})

@@ -1,13 +1,13 @@
 """A user's own aggregate over trailing rows on Spark.
 
 Asked: what a row costs for a volume-weighted price over the last 1,000 rows of its key: `windrow.Aggregate`, compiled,
-against a grouped-aggregate pandas UDF over the same frame, which is what Spark offers for it. 10 keys, local[2].
+against grouped-aggregate UDFs of Spark's over the same frame, through pandas and through Arrow. 10 keys, local[2].
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import windrow
@@ -23,24 +23,41 @@ VWAP = windrow.Aggregate(
 )
 
 
-def pandas_udf(size: int) -> Any:
+def over_frame(size: int, made: Callable[[], Any]) -> Callable[[Any], Any]:
+    """A user-defined function of Spark's over the same frame."""
+
     def make(data: Any) -> Any:
-        import pandas as pd
         from pyspark.sql import Window
-        from pyspark.sql import functions as F
 
-        def vwap(price, volume):
-            return float((price * volume).sum() / volume.sum())
-
-        vwap.__annotations__ = {"price": pd.Series, "volume": pd.Series, "return": float}  # how Spark tells its kind
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            own: Any = F.pandas_udf(vwap, "double")  # type: ignore[call-overload]
-            return data.withColumn(
-                "v", own("x", "y").over(Window.partitionBy("k").orderBy("ts").rowsBetween(1 - size, 0))
-            )
+            frame = Window.partitionBy("k").orderBy("ts").rowsBetween(1 - size, 0)
+            return data.withColumn("v", made()("x", "y").over(frame))
 
     return make
+
+
+def pandas_udf() -> Any:
+    import pandas as pd
+    from pyspark.sql import functions as F
+
+    def vwap(price, volume):
+        return float((price * volume).sum() / volume.sum())
+
+    vwap.__annotations__ = {"price": pd.Series, "volume": pd.Series, "return": float}  # how Spark tells its kind
+    return F.pandas_udf(vwap, "double")  # type: ignore[call-overload]
+
+
+def arrow_udf() -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyspark.sql import functions as F
+
+    def vwap(price, volume):
+        return pc.sum(pc.multiply(price, volume)).as_py() / pc.sum(volume).as_py()
+
+    vwap.__annotations__ = {"price": pa.Array, "volume": pa.Array, "return": float}
+    return F.arrow_udf(vwap, "double")  # type: ignore[call-overload]
 
 
 def run(settings: Settings) -> list[Row]:
@@ -48,7 +65,8 @@ def run(settings: Settings) -> list[Row]:
     size = settings.pick(10, 1_000, 1_000, 1_000)
     query = windrow.Query(time="ts", by="k", windows=win.trailing(size), aggregates={"v": VWAP("x", "y")})
     share = settings.pick(1.0, 0.1, 0.02, 0.01)
-    ways = {"windrow": Way(query.run), "pandas UDF": Way(pandas_udf(size), share)}
+    ways = {"windrow": Way(query.run), "pandas UDF": Way(over_frame(size, pandas_udf), share)}
+    ways["Arrow UDF"] = Way(over_frame(size, arrow_udf), share)
     return race(settings, tables, ways, {"case": f"{size:,} rows"})
 
 

@@ -13,6 +13,7 @@ from windrow.spark import streams
 from windrow.spark.buckets import BUCKETS, HASH
 from windrow.spark.checking import check_state_store
 from windrow.spark.explaining import EXCHANGE, OURS, SPARK
+from windrow.spark.light import Work, light
 from windrow.spark.listening import OBSERVED
 from windrow.spark.parts import quoted
 from windrow.spark.plan import Plan, arrow_schema, mapped, quiet
@@ -100,10 +101,10 @@ class AsStream(Plan):
         # without the column that has the watermark Spark drops nothing: which rows are late is told row by row
         return data.select(*PACK)
 
-    def _with_state(self, data: Any, processor: Any, schema: str, history: Any = None) -> Any:
+    def _with_state(self, data: Any, work: Work, schema: str, history: Any = None) -> Any:
         mode = "None" if self.query.time is None else "EventTime"
         with quiet():
-            return data.groupBy(streams.BUCKET).transformWithStateInPandas(processor, schema, "append", mode, history)
+            return data.groupBy(streams.BUCKET).transformWithStateInPandas(light(work), schema, "append", mode, history)
 
 
 def too_far_ahead(query: Query, ahead: Any) -> Any:

@@ -10,7 +10,7 @@ travel as Arrow bytes, one row a bucket and batch: nothing is converted to panda
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
-from pyspark.sql.streaming import StatefulProcessor
 
 from windrow.local.arrivals import FOREVER, NEVER
 from windrow.query import Query
@@ -27,8 +26,8 @@ from windrow.spark.chunks import conformed, gathered
 from windrow.spark.trees import TreeBucket
 
 BUCKET, WHEN, PLACE, ROWS = "__windrow_bucket", "__windrow_when", "__windrow_place", "__windrow_rows"
-#: the state's name in Spark's store
-VARIABLE = "pages"
+#: the names of the state in Spark's store; Monoid Trees are there with `large` only
+VARIABLE, TREES = "pages", "trees"
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 PACKED = pa.schema([(BUCKET, pa.int32()), (WHEN, pa.timestamp("us", "UTC")), (PLACE, pa.int64()), (ROWS, pa.binary())])
@@ -65,44 +64,45 @@ class Packed:
         return EPOCH + datetime.timedelta(microseconds=newest or 0)
 
 
-class Running(StatefulProcessor):
+class Running:
     """What a worker does with a bucket: takes in rows, and what event time makes final goes out."""
 
     def __init__(
-        self, query: Query, rows: pa.Schema, schema: pa.Schema, begun: int | None = None, large: bool = False
+        self, query: Query, takes: pa.Schema, schema: pa.Schema, begun: int | None = None, large: bool = False
     ) -> None:
         """
         Args:
-            rows: of the input, with the hash.
+            takes: the input's columns, and the hash.
+            schema: of the results.
             begun: event time at which the stream begins, after its history.
             large: windows are Monoid Trees.
         """
-        self.query, self.rows, self.schema, self.begun, self.large = query, rows, schema, begun, large
+        self.query, self.takes, self.schema, self.begun, self.large = query, takes, schema, begun, large
 
-    def init(self, handle: Any) -> None:
-        self.handle = handle
-        self.state = handle.getMapState(VARIABLE, "page int", "bytes binary")
-        self.bucket = Bucket(self.query, self.rows)
+    @property
+    def states(self) -> dict[str, tuple[str, str]]:
+        trees = {TREES: ("key binary", "bytes binary")} if self.large else {}
+        return {VARIABLE: ("page int", "bytes binary")} | trees
+
+    def begin(self, handle: Any, states: Mapping[str, Any]) -> None:
+        self.handle, self.state = handle, states[VARIABLE]
+        self.bucket = Bucket(self.query, self.takes)
         if self.large:
-            trees = handle.getMapState("trees", "key binary", "bytes binary")
-            self.bucket = TreeBucket(self.query, self.rows, Kept(trees))
+            self.bucket = TreeBucket(self.query, self.takes, Kept(states[TREES]))
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
-        yield self._step(key[0], unpacked(rows), timerValues)
+    def rows(self, bucket: int, rows: Any, timers: Any) -> Iterator[Any]:
+        yield self._step(bucket, unpacked(rows), timers)
 
-    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+    def history(self, bucket: int, rows: Any, timers: Any) -> None:
         """Takes in rows of the history. It may come in pieces, so that nothing is final yet."""
         state = Kept(self.state)
-        head = self.bucket.head(key[0], state)
-        outcome = self.bucket.step(key[0], head, state, unpacked([initialState]), NEVER)
+        head = self.bucket.head(bucket, state)
+        outcome = self.bucket.step(bucket, head, state, unpacked([rows]), NEVER)
         head.timer = self._timer(head.timer, outcome.due, None, 0)
-        state.put(HEAD, self.bucket.head_bytes(key[0], head))
+        state.put(HEAD, self.bucket.head_bytes(bucket, head))
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:
-        yield self._step(key[0], [], timerValues, expiredTimerInfo.getExpiryTimeInMs())
-
-    def close(self) -> None:
-        pass
+    def expired(self, bucket: int, timers: Any, when: int) -> Iterator[Any]:
+        yield self._step(bucket, [], timers, when)
 
     def _step(self, number: int, rows: list[pa.Table], timers: Any, fired: int | None = None) -> Any:
         state = Kept(self.state)
@@ -140,26 +140,33 @@ class Running(StatefulProcessor):
         return pd.DataFrame({"rows": [data]} | {name: [outcome.counts[name]] for name in COUNTS})
 
 
-class Late(StatefulProcessor):
+class Late:
     """What a worker does with a bucket to find the rows that `Running` leaves out. It has no state."""
 
     def __init__(self, time: str, schema: pa.Schema, begun: int = 0) -> None:
         self.time, self.schema, self.begun = time, schema, begun
 
-    def init(self, handle: Any) -> None:
-        self.handle = handle
+    @property
+    def states(self) -> dict[str, tuple[str, str]]:
+        return {}
 
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Any]:
+    def begin(self, handle: Any, states: Mapping[str, Any]) -> None:
+        pass
+
+    def rows(self, bucket: int, rows: Any, timers: Any) -> Iterator[Any]:
         import pandas as pd
 
-        watermark = max(timerValues.getCurrentWatermarkInMs() * 1000, self.begun)
+        watermark = max(timers.getCurrentWatermarkInMs() * 1000, self.begun)
         late = pa.concat_tables(unpacked(rows))
         late = late.filter(pc.fill_null(pc.less(late[self.time].cast(pa.int64()), watermark), False))
         if watermark > 0 and late.num_rows:
             yield pd.DataFrame({"rows": [written(conformed(late, self.schema))]})
 
-    def close(self) -> None:
-        pass
+    def history(self, bucket: int, rows: Any, timers: Any) -> None:
+        """It has no state to begin with."""
+
+    def expired(self, bucket: int, timers: Any, when: int) -> Iterator[Any]:
+        yield from ()
 
 
 @dataclass(frozen=True)
