@@ -207,3 +207,16 @@ def test_several_counts_of_one_stream(spark, tmp_path):
     )  # no rows in the last trigger
     assert not late.num_rows
     assert plain(cases.before_the_end(got, 0)) == plain(query.run(table))
+
+
+@pytest.mark.slow
+def test_a_watermark_of_the_streams_own(spark, tmp_path):
+    """The earlier of two watermarks counts: rows that `lateness` alone would leave out are in time."""
+    table = cases.rows(np.random.default_rng(12), "")
+    folder = Folder(spark, tmp_path / "in")
+    for part in (*(table.slice(i, 40) for i in range(0, table.num_rows, 40)), *[cases.ending(table, "")] * 2):
+        folder.put(part)
+    query = cases.query("sliding", cases.plainly(cases.ORDERED), lateness=0)
+    results = query.run(folder.stream().withWatermark("ts", "1 hour"))
+    drained(results, tmp_path / "out", tmp_path / "state")
+    assert plain(cases.before_the_end(sent(spark, tmp_path / "out", results.schema), 0)) == plain(query.run(table))
