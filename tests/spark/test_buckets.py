@@ -83,7 +83,8 @@ def streamed(query, table, kind, rng, batches=9, how=Stream):
 
 
 def same(stream, expected):
-    results = pa.concat_tables([r for r in stream.results if r.num_rows] or stream.results)
+    sent = [r for r in stream.results if r.num_rows] or stream.results
+    results = pa.concat_tables(sent, promote_options="default")  # a column of nulls alone has no type here
     got = cases.before_the_end(results, stream.in_time)
     assert plain(got) == plain(expected)
 
@@ -102,7 +103,7 @@ def test_what_is_sent_is_the_batch_answer(kind, aggregates, seed, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 12))
+@pytest.mark.parametrize("seed", range(2, 14))
 @pytest.mark.parametrize("kind", cases.KINDS)
 def test_more_of_them(kind, seed, monkeypatch):
     monkeypatch.setattr(buckets, "LARGEST", [1, 500, 2000][seed % 3])
@@ -271,12 +272,13 @@ def test_of_a_large_window_few_pages_move():
 STORED = ["long", "trailing", "session", "rows", "punctuated", "user-defined", "column trailing"]
 
 
+@pytest.mark.parametrize("layout", buckets.READABLE)
 @pytest.mark.parametrize("kind", STORED)
-def test_states_of_earlier_versions_are_gone_on_from(kind):
+def test_states_of_earlier_versions_are_gone_on_from(kind, layout):
     """Half of a stream was taken in by the version that wrote the file; the other half is taken in now."""
     table = cases.rows(np.random.default_rng(6), kind)
     rows = hashed(pa.concat_tables([table, cases.ending(table, kind)]))
-    stored = msgpack.unpackb((STATES / f"layout{buckets.LAYOUT}.msgpack").read_bytes(), strict_map_key=False)[kind]
+    stored = msgpack.unpackb((STATES / f"layout{layout}.msgpack").read_bytes(), strict_map_key=False)[kind]
     stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=3600), rows.schema, Pages(stored["pages"]))
     stream.newest = stored["newest"]
     stream.results.append(pa.ipc.open_stream(stored["results"]).read_all())

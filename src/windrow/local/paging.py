@@ -8,6 +8,7 @@ about which nothing is left to know is in no page: keys that fall silent cost no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ from windrow.sharing.groups import ROW_OF, VALID_ROW_OF
 from windrow.sharing.lane import Lane
 from windrow.sharing.rowwise import RowLane, some_rows
 from windrow.sharing.slices import Keys, Rows, Slices
-from windrow.windows.base import TIME
+from windrow.windows.base import TIME, Measure
 from windrow.windows.kinds import Landmark, Last, Periodic, Session, Trailing
 
 
@@ -159,13 +160,39 @@ def _cut_lane(lane: Lane, some: Picked, live: Live, labels: dict[str, list]) -> 
             mine[place] = _renumbered(mine[place], of, live, labels)
         partials.append(tuple(mine))
     counted = (slices.pos[at], slices.rows[at]) if lane.counted else None
-    kept = (
-        some.at[slices.key[at]], counted,
+    opened = [(w, v[at]) for w, v in slices.open.items()]
+    kept = (some.at[slices.key[at]], counted, *_cut_places(lane, slices, at), opened, partials)
+    return (*_cut_keys(lane.keys, some), kept)
+
+
+def _cut_places(lane: Lane, slices: Slices, at: np.ndarray) -> tuple:
+    """Where slices begin and end; on a grid of edges, just the steps from one to the next: a fraction of the bytes."""
+    grid = _grid(lane)
+    if grid is not None:
+        origin, distance = grid
+        return np.diff((slices.first[TIME][at] - origin) // distance, prepend=0), None
+    return (
         measured_of({m: v[at] for m, v in slices.first.items()}),
         measured_of({m: v[at] for m, v in slices.last.items()}),
-        [(w, v[at]) for w, v in slices.open.items()], partials,
-    )  # fmt: skip
-    return (*_cut_keys(lane.keys, some), kept)
+    )
+
+
+def _join_places(lane: Lane, first: Any, last: Any) -> tuple[dict[Measure, np.ndarray], dict[Measure, np.ndarray]]:
+    grid = _grid(lane)
+    if last is None and grid is not None:
+        origin, distance = grid
+        places = np.cumsum(first) * distance + origin
+        return {TIME: places}, {TIME: places}
+    return measured_from(first), measured_from(last)
+
+
+def _grid(lane: Lane) -> tuple[int, int] | None:
+    """Periodic windows by time ask of a slice only between which edges it is. All edges lie on this grid."""
+    windows = [w for w in lane.windows.values() if isinstance(w, Periodic) and w.measure == TIME]
+    if not windows or len(windows) < len(lane.windows):
+        return None
+    origin = windows[0].origin
+    return origin, math.gcd(*(part for w in windows for part in (w.range, w.every, w.origin - origin)))
 
 
 def _cut_rows(lane: RowLane, some: Picked, live: Live, labels: dict[str, list]) -> tuple:
@@ -247,7 +274,7 @@ def _join_lane(lane: Lane, parts: tuple, base: int, start: Mapping[str, int]) ->
             mine = tuple(mine)
         slots.append(mine)
     pos, rows = counted if counted is not None else (np.zeros(len(key), np.int64), np.ones(len(key), np.int64))
-    new = Slices(key + base, pos, rows, measured_from(first), measured_from(last), dict(open_), slots)
+    new = Slices(key + base, pos, rows, *_join_places(lane, first, last), dict(open_), slots)
     lane.slices = new if lane.slices is None else _followed(lane.slices, new)
 
 

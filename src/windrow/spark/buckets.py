@@ -36,7 +36,8 @@ HASH = "__windrow_hash"
 BUCKETS = 64
 #: the place of the head among a bucket's pages
 HEAD = -1
-MAGIC, LAYOUT = b"WINDROWP", 1
+#: 1 had the times of slices on a grid of edges, too; what has changed since is told from the content
+MAGIC, LAYOUT, READABLE = b"WINDROWP", 2, (1, 2)
 #: bytes of a page, compressed: a larger one of several keys is divided
 LARGEST = 1 << 16
 #: rows are late by Spark's watermark alone, which all buckets share
@@ -201,8 +202,8 @@ class Bucket:
         if data[:start] != MAGIC or len(data) < start + 26:
             raise SnapshotError(f"{name} is damaged: it is no page of windrow's")
         layout = int.from_bytes(data[start : start + 2], "big")
-        if layout != LAYOUT:
-            raise SnapshotError(f"{name} has layout {layout}, this windrow reads layout {LAYOUT}")
+        if layout not in READABLE:
+            raise SnapshotError(f"{name} has layout {layout}, this windrow reads {' and '.join(map(str, READABLE))}")
         body = data[start + 18 :]
         if hashlib.blake2b(body, digest_size=16).digest() != data[start + 2 : start + 18]:
             raise SnapshotError(f"{name} is damaged: its checksum does not match")
