@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -409,8 +410,8 @@ def mutated(mutant: Mutant, target: Path) -> None:
     path.write_text(head + mutant.new + tail)
 
 
-def caught(mutant: Mutant) -> bool:
-    """Whether the suite fails for the mutant (or hangs, which a person would notice, too)."""
+def fate(mutant: Mutant) -> str:
+    """`caught` where the suite fails for the mutant; `hung` where it does not end, which a person would notice, too."""
     with tempfile.TemporaryDirectory() as folder:
         mutated(mutant, Path(folder))
         command = [
@@ -429,10 +430,10 @@ def caught(mutant: Mutant) -> bool:
         try:
             done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            return True
+            return "hung"
         if done.returncode not in (0, 1, 2):
             raise SystemExit(f"{mutant}: pytest could not run\n{done.stdout}{done.stderr}")
-        return done.returncode != 0
+        return "caught" if done.returncode else "SURVIVED"
 
 
 def main(arguments: list[str]) -> int:
@@ -440,14 +441,13 @@ def main(arguments: list[str]) -> int:
     if "--list" in arguments:
         print("\n".join(map(str, MUTANTS)), f"\n{len(MUTANTS)} mutants")
         return 0
-    survivors = []
+    fates: Counter[str] = Counter()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for mutant, dead in zip(chosen, pool.map(caught, chosen), strict=True):
-            print("caught  " if dead else "SURVIVED", mutant, flush=True)
-            if not dead:
-                survivors.append(mutant)
-    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught")
-    return 1 if survivors else 0
+        for mutant, what in zip(chosen, pool.map(fate, chosen), strict=True):
+            print(f"{what:8}", mutant, flush=True)
+            fates[what] += 1
+    print(", ".join(f"{count} {what}" for what, count in fates.items()), f"of {len(chosen)} mutants")
+    return 1 if fates["SURVIVED"] else 0
 
 
 if __name__ == "__main__":
