@@ -20,7 +20,7 @@ from windrow.local.arrivals import FOREVER, NEVER
 from windrow.query import Query
 from windrow.spark import buckets
 from windrow.spark.buckets import HASH, HEAD, Bucket
-from windrow.spark.trees import TreeBucket
+from windrow.spark.trees import LISTED, TreeBucket
 
 STATES = Path(__file__).parent / "states"
 
@@ -245,6 +245,17 @@ def test_monoid_trees(kind):
     query = cases.query(kind, cases.plainly(cases.ORDERED))
     stream, expected = streamed(query, cases.rows(rng, kind), kind, rng, batches=5, how=TreeStream)
     same(stream, expected)
+
+
+def test_a_damaged_list_of_pages_is_named():
+    rows = hashed(cases.rows(np.random.default_rng(3), "long"))
+    stream = TreeStream(cases.query("long", cases.plainly(cases.ORDERED)), rows.schema)
+    stream.push(rows)
+    data = bytearray(stream.trees[LISTED])
+    data[-3] ^= 4
+    stream.trees[LISTED] = bytes(data)
+    with pytest.raises(SnapshotError, match="the list of the trees' pages: the snapshot is damaged"):
+        stream.push(rows)
 
 
 def test_of_a_large_window_few_pages_move():

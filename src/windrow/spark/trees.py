@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import msgpack
 import pyarrow as pa
 
 from windrow import frames
-from windrow.errors import StoreError
+from windrow.engine.snapshot import opened, sealed
+from windrow.errors import SnapshotError, StoreError
 from windrow.local.arrivals import FOREVER
 from windrow.local.live import Live
 from windrow.query import Query
@@ -40,10 +40,16 @@ class StateStore:
     def __init__(self, state: Any) -> None:
         self.state = state  # by key: get, put, remove
         self.fresh: dict[bytes, bytes | None] = {}  # written since; None: deleted
-        listed = state.get(LISTED)
-        self.keys: list[bytes] = [] if listed is None else sorted(msgpack.unpackb(listed))
+        self.keys = self._read_list()
         self.moved = 0
         self._lock = threading.Lock()
+
+    def _read_list(self) -> list[bytes]:
+        listed = self.state.get(LISTED)
+        try:
+            return [] if listed is None else sorted(opened(listed))
+        except SnapshotError as error:
+            raise SnapshotError(f"the list of the trees' pages: {error}") from None
 
     def get(self, key: bytes) -> bytes | None:
         return self.get_many([key])[0]
@@ -103,7 +109,7 @@ class StateStore:
             else:
                 self.state.put(key, value)
         written = [len(value) for value in self.fresh.values() if value is not None]
-        self.state.put(LISTED, msgpack.packb(self.keys))
+        self.state.put(LISTED, sealed(self.keys))
         self.fresh = {}
         return len(written), sum(written)
 
