@@ -20,6 +20,8 @@ from windrow.spark.plan import Plan, arrow_schema, mapped, quiet
 from windrow.spark.shapes import result_schema
 from windrow.windows.durations import instant, micros
 
+#: how Spark marks the column that has a watermark
+WATERMARK = "spark.watermarkDelayMs"
 #: what a bucket is called with
 PACK = (streams.BUCKET, streams.PLACE, streams.ROWS)
 
@@ -47,6 +49,11 @@ class AsStream(Plan):
             raise WindrowError("since and ahead are about event time, and this query has none; name it with time=")
         if self.history is not None and self.history.dtypes != self.data.dtypes:
             raise WindrowError("the history has other columns than the stream, or other types")
+        marked = watermarked(self.data)
+        if marked is not None and self.query.time not in (None, marked):
+            raise WindrowError(f"the stream has a watermark on '{marked}', and the query's time is '{self.query.time}'")
+        if marked is not None and self.ahead is not None:
+            raise WindrowError("ahead= cannot hold back a watermark that the stream has already: use lateness instead")
 
     def result(self) -> Any:
         query, rows = self.query, arrow_schema(self.data)
@@ -95,9 +102,11 @@ class AsStream(Plan):
     def _marked(self, data: Any) -> Any:
         """With the watermark."""
         query = self.query
-        if query.time is not None:
+        if query.time is not None and watermarked(self.data) is not None:
+            self._step(SPARK, "watermark: the DataFrame's own")
+        elif query.time is not None:
             data = data.withWatermark(streams.WHEN, f"{query.lateness} microseconds")
-            self._step(SPARK, f"watermark: {query.lateness / 1e6:g} s behind the newest row, or the DataFrame's own")
+            self._step(SPARK, f"watermark: {query.lateness / 1e6:g} s behind the newest row")
         # without the column that has the watermark Spark drops nothing: which rows are late is told row by row
         return data.select(*PACK)
 
@@ -105,6 +114,11 @@ class AsStream(Plan):
         mode = "None" if self.query.time is None else "EventTime"
         with quiet():
             return data.groupBy(streams.BUCKET).transformWithStateInPandas(light(work), schema, "append", mode, history)
+
+
+def watermarked(data: Any) -> str | None:
+    """The column on which a streaming DataFrame has a watermark of its own."""
+    return next((field.name for field in data.schema if WATERMARK in field.metadata), None)
 
 
 def too_far_ahead(query: Query, ahead: Any) -> Any:
