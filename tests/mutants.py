@@ -305,7 +305,7 @@ MUTANTS = [
         ("            if at >= due:\n", "            if at > due:\n"),
         ("if each.due is None or at >= each.due:", "if each.due is None or at > each.due:"),
         ("if newest is not None and at < newest:", "if False:"),
-        ("if at is None or at != at:", "if at is None:"),
+        ("if at is None or at - at != at - at:", "if at is None:"),
         ("            marks.undo.rollback()\n            if", "            if"),
         ("            self.previous = self.newest = [self.rows - 1]\n", ""),
     ),

@@ -60,6 +60,12 @@ def test_floats_begin_and_end_where_floats_do():
         (4, [edge], [(0.2, 0.2 + 0.1)]),
         ("close", [], [(edge, edge + 0.1)]),
     ]
+    # 1.7 / 0.1 is rounded up to 17, whose edge is above 1.7; 4.3 / 0.1 is rounded below 43, whose edge is 4.3
+    assert events(win.tumbling(0.1, on="x"), [{"x": 1.7}, {"x": 4.3}]) == [
+        (0, [16 * 0.1], []),
+        (1, [43 * 0.1], [(16 * 0.1, 16 * 0.1 + 0.1)]),
+        ("close", [], [(43 * 0.1, 43 * 0.1 + 0.1)]),
+    ]
     with pytest.raises(WindrowError, match=r"row 0: .*too far from 0"):
         Discretizer({"w": win.tumbling(0.1, on="x")}).row({"x": 1e300})
 
