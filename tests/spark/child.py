@@ -113,6 +113,12 @@ def where_from(batches):
         yield pa.RecordBatch.from_pydict({"file": [windrow.__file__]})
 
 
+def rested(batches):
+    """Long enough for a report of progress, which Spark Connect sends every two seconds."""
+    time.sleep(5)
+    yield from batches
+
+
 def slowed(out: Path):
     """A pass that changes nothing, takes its time, and leaves a mark for each task that began."""
     marks = str(out / "marks")
@@ -186,7 +192,7 @@ def main(how: str, path: str, out: Path) -> None:
                 told[f"plan of {name}"] = windrow.spark.physical_plan(query, frame)
                 told[f"explain of {name}"] = query.explain(frame)
         with windrow.spark.progress(spark) as bars:
-            frame.repartition(2).count()
+            frame.repartition(2).mapInArrow(rested, frame.schema).count()
         told["stages shown"] = len(bars.bars)
         found = frame.repartition(2).mapInArrow(where_from, "file string").toArrow()
         told["files"] = sorted(set(found["file"].to_pylist()))

@@ -33,7 +33,7 @@ def without_java(folder: Path) -> str:
     folder.mkdir()
     for place in os.environ["PATH"].split(os.pathsep):
         for program in Path(place).iterdir() if Path(place).is_dir() else ():
-            if not program.name.startswith(("java", "jre", "jdk")) and not (folder / program.name).exists():
+            if not program.name.startswith(("java", "jre", "jdk")) and not os.path.lexists(folder / program.name):
                 (folder / program.name).symlink_to(program)
     return str(folder)
 
