@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests import mutants
 from tests.mutants import m
 
-WINDOW = ["tests/swag/test_mta_store.py", "-k", "not compiled and not papers"]
+WINDOW = ["tests/swag/stored", "-k", "not compiled and not papers"]
 FAULTS = ["tests/stores/test_faults.py", "-k", "not full and not files"]
 QUERY = [
     "tests/query/test_stored.py",
@@ -23,11 +23,11 @@ QUERY = [
 ]
 TESTS = {
     "swag/mta_levels.py": ["tests/swag/test_log_mta.py"],
-    "swag/mta_hand.py": ["tests/swag/test_mta_store.py", "-k", "over_compiled"],
-    "swag/mta_batch.py": ["tests/swag/test_mta_store.py", "-k", "compiled or papers or python"],
+    "swag/mta_hand.py": ["tests/swag/stored", "-k", "over_compiled"],
+    "swag/mta_batch.py": ["tests/swag/stored", "-k", "compiled or papers or python"],
     "swag/mta_checkpoint.py": WINDOW,
     "swag/mta_io.py": [
-        "tests/swag/test_mta_store.py",
+        "tests/swag/stored",
         "-k",
         "gone or buffer or needs or evicted or threads or cut_that or text_and or recalculated",
     ],

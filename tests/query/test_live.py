@@ -1,40 +1,32 @@
-"""A stream gives what the batch gives: in any order within the lateness, in pushes of any size, stopped and resumed.
+"""A stream gives what the batch gives: in any order within the lateness, in pushes of any size.
 
 What is counted, for 38 kinds of windows: 1,064 permutations within the lateness, 28 a kind; 300 streams of several
-windows with event time told from outside and states saved; 456 states taken at any point and resumed, 12 a kind, and
-38 resumed in a new process. `test_quick.py` has a few of them for the quick suite.
+windows with event time told from outside and states saved. `test_quick.py` has a few of them for the quick suite.
 """
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-import sys
-from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import windrow
 from tests.query import brute
+from tests.query.arrivals import fed, frame, lateness_of, pushes, shuffled, spelled, stream
 from tests.query.cases import (
     KINDS,
     ONCE,
     PER_ROW,
     TIMED,
     Case,
-    Table,
     arrow_rows,
     assert_same,
     bag,
-    draw_case,
     one_pair_of_edges,
 )
-from tests.query.own_windows import Counted
 from windrow import agg, win
-from windrow.errors import SnapshotError, WindrowError
+from windrow.errors import WindrowError
 
 #: kernels for every kind of window and column: minutes of compiling
 pytestmark = pytest.mark.slow
@@ -42,58 +34,6 @@ pytestmark = pytest.mark.slow
 PERMUTATIONS = 28  # for each of the kinds: 1,000 and more in all
 #: windows over time alone: known to the microsecond when they are final
 PROMPT = ("periodic_time", "periodic_time_gaps", "tumbling_time", "session_time", "last")
-
-
-def stream(kind: str, seed: int, **how) -> Case:
-    """A case whose rows come in the order of time; the columns that windows are measured on grow with it."""
-    case = draw_case(kind, 5000 + seed, in_order=True, **how)
-    case.time = "ts"
-    rng = random.Random(f"stream {kind} {seed}")
-    rows = [row for row in case.table.rows() if row["ts"] is not None]
-    far, whole = 0, 0
-    for row in rows:
-        far, whole = far + rng.choice([0, 1, 2, 12]), whole + rng.choice([0, 1, 1, 5])
-        row["d"], row["e"] = far / 8 - 2, whole - 3
-    case.table = Table.of(rows, case.table)
-    return case
-
-
-def shuffled(rows: list[dict], lateness: int, rng: random.Random) -> list[dict]:
-    """An arrival in which no row is late, and rows of one time stay in their order."""
-    arrival = sorted(rows, key=lambda row: row["ts"] + rng.randint(0, lateness))
-    waiting: dict[int, list[dict]] = {}
-    for row in rows:
-        waiting.setdefault(row["ts"], []).append(row)
-    return [waiting[row["ts"]].pop(0) for row in arrival]
-
-
-def pushes(rows: list[dict], rng: random.Random, most: int = 7) -> list[list[dict]]:
-    parts, at = [], 0
-    while at < len(rows):
-        size = rng.randint(0, most)
-        parts.append(rows[at : at + size])
-        at += size
-    return parts
-
-
-def frame(rows: list[dict], case: Case) -> pa.Table:
-    return Table.of(rows, case.table).arrow()
-
-
-def fed(live, parts: list[list[dict]], case: Case) -> list[dict]:
-    got: list[dict] = []
-    for part in parts:
-        got += arrow_rows(live.push(frame(part, case)))
-    return got
-
-
-def lateness_of(case: Case, rng: random.Random) -> int:
-    times = [row["ts"] for row in case.table.rows()] or [0]
-    return rng.choice([0, 1, (max(times) - min(times)) // 5, (max(times) - min(times)) * 2])
-
-
-def spelled(lateness: int) -> str:
-    return f"{lateness} microseconds"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -291,152 +231,6 @@ def test_a_rejected_row_is_an_error_with_strict():
         query.open().push(table)
 
 
-# ---------------------------------------------------------------------------------------- the watermark
-
-
-def counts(lateness: str = "5 microseconds", **options):
-    query = windrow.Query(
-        time="ts",
-        windows=win.tumbling("10 microseconds"),
-        aggregates={"n": agg.count()},
-        lateness=lateness,
-        **options,
-    )
-    return query.open()
-
-
-def at(*times: int) -> pa.Table:
-    return pa.table({"ts": pa.array(times, pa.int64())})
-
-
-def sent(result: pa.Table) -> list[tuple]:
-    return [(row["start"], row["end"], row["n"]) for row in arrow_rows(result)]
-
-
-def test_a_row_exactly_at_the_watermark_is_in_time():
-    live = counts()
-    live.push(at(20))
-    assert sent(live.push(at(15, 14))) == []
-    assert arrow_rows(live.late) == [{"ts": 14}] and live.report.late == 1
-    assert sent(live.close()) == [(10, 20, 1), (20, 30, 1)]
-
-
-def test_within_one_push_the_rows_before_make_a_row_late():
-    live = counts("0 microseconds")
-    assert sent(live.push(at(5, 9, 7, 9, 12, 11))) == [(0, 10, 3)]
-    assert arrow_rows(live.late) == [{"ts": 7}, {"ts": 11}]
-    live.push(at(13))
-    assert live.late.num_rows == 0 and live.report.late == 2  # `late` is of the last push, the report counts all
-    assert sent(live.close()) == [(10, 20, 2)]
-
-
-def test_a_window_ends_where_the_watermark_reaches_its_end():
-    live = counts()
-    assert sent(live.push(at(3, 14))) == []
-    assert sent(live.push(at(15))) == [(0, 10, 1)]  # 15 - 5 = 10
-    assert sent(live.push(at(15))) == []
-    assert sent(live.close()) == [(10, 20, 3)]
-
-
-def test_advance_makes_windows_final_and_rows_late():
-    live = counts()
-    live.push(at(3, 12))
-    assert sent(live.advance(9)) == []
-    assert sent(live.advance(10)) == [(0, 10, 1)]
-    assert sent(live.advance(4)) == []  # time does not go back
-    assert sent(live.push(at(10, 9))) == []
-    assert arrow_rows(live.late) == [{"ts": 9}]
-    assert sent(live.advance(20)) == [(10, 20, 2)]
-    assert sent(live.close()) == []
-
-
-def test_advance_takes_what_the_column_holds():
-    import datetime
-
-    day = datetime.datetime(2024, 3, 1)
-    query = windrow.Query(time="ts", windows=win.tumbling("1 day"), aggregates={"n": agg.count()})
-    live = query.open()
-    assert live.push(pa.table({"ts": [day]})).num_rows == 0
-    assert live.advance(day + datetime.timedelta(hours=23)).num_rows == 0
-    final = live.advance(day + datetime.timedelta(days=1))
-    assert final.to_pylist() == [{"start": day, "end": day + datetime.timedelta(days=1), "n": 1}]
-
-
-def test_a_row_from_the_far_future():
-    """It makes everything before it final, at once, however many empty windows lie between; what comes then is late."""
-    live = counts()
-    live.push(at(1))
-    assert sent(live.push(at(2**61))) == [(0, 10, 1)]
-    assert sent(live.push(at(2, 3))) == []
-    assert live.report.late == 2
-    start = 2**61 // 10 * 10
-    assert sent(live.close()) == [(start, start + 10, 1)]
-
-
-def test_a_lateness_that_reaches_before_all_time():
-    """1700 less 10,000 days is before what 64 bits of nanoseconds can tell: nothing is late, nothing wraps."""
-    query = windrow.Query(
-        time="ts", windows=win.tumbling("1 day"), aggregates={"n": agg.count()}, lateness="10000 days"
-    )
-    live = query.open()
-    days = pa.array(np.array(["1700-01-02", "1700-01-01"], "M8[ns]"))
-    got = arrow_rows(live.push(pa.table({"ts": days})))
-    assert live.report.late == 0 and got == []
-    assert [row["n"] for row in arrow_rows(live.close())] == [1, 1]
-
-
-def test_nothing_after_close():
-    live = counts()
-    live.push(at(1))
-    assert sent(live.close()) == [(0, 10, 1)]
-    with pytest.raises(WindrowError, match="closed"):
-        live.push(at(2))
-
-
-def test_an_empty_push_and_an_empty_stream():
-    live = counts()
-    assert sent(live.push(at())) == []
-    assert sent(live.push(at(1))) == []
-    assert sent(live.push(at())) == []
-    assert sent(live.close()) == [(0, 10, 1)]
-    never = counts()
-    closed = never.close()
-    assert not any(len(column) for column in closed.values())
-
-
-@pytest.mark.parametrize("window", [win.tumbling("10 us"), win.trailing("3 us"), win.session("9 us"), win.tumbling(2)])
-def test_results_are_of_one_type_from_push_to_push(window):
-    """Also those that are empty, so that they can be put below one another."""
-    query = windrow.Query(
-        time="ts", by=["k"], windows=window, aggregates={"n": agg.count(), "top": agg.max("w")}, lateness="5 us"
-    )
-    live = query.open()
-    table = pa.table({"ts": [1, 2, 30], "k": [1, 2, 1], "w": ["a", "b", "c"]})
-    parts = [live.push(table.slice(i, 1)) for i in range(3)] + [live.close()]
-    assert pa.concat_tables(parts).schema == query.run(table).schema
-
-
-def test_a_late_row_joins_two_sessions():
-    query = windrow.Query(
-        time="ts",
-        windows=win.session("5 microseconds"),
-        aggregates={"c": agg.concat("w"), "n": agg.count()},
-        lateness="20 microseconds",
-    )
-    live = query.open()
-    live.push(pa.table({"ts": [0, 8], "w": ["a", "c"]}))
-    live.push(pa.table({"ts": [4], "w": ["b"]}))
-    assert arrow_rows(live.close()) == [{"start": 0, "end": 13, "c": "abc", "n": 3}]
-
-
-def test_changes_only_goes_on_from_push_to_push():
-    live = counts("0 microseconds", changes_only=True)
-    assert sent(live.push(at(1, 11))) == [(0, 10, 1)]
-    assert sent(live.push(at(21))) == []
-    assert sent(live.push(at(22, 31))) == [(20, 30, 2)]
-    assert sent(live.close()) == [(30, 40, 1)]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_changes_only_is_the_same_live(kind):
     for seed in range(3):
@@ -448,174 +242,6 @@ def test_changes_only_is_the_same_live(kind):
         arrival = shuffled(case.table.rows(), lateness, rng)
         got = fed(live, pushes(arrival, rng), case) + arrow_rows(live.close())
         assert_same(got, case.expected(), f"lateness {lateness}, {case}")
-
-
-# ---------------------------------------------------------------------------------------------- snapshots
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_snapshot_at_any_point_gives_the_same_rest(kind):
-    for seed in range(4):
-        case = stream(kind, 600 + seed)
-        rng = random.Random(f"snapshot {kind} {seed}")
-        lateness = lateness_of(case, rng)
-        parts = pushes(shuffled(case.table.rows(), lateness, rng), rng)
-        stops = {rng.randint(0, len(parts)) for _ in range(3)}
-        live = case.query(lateness=spelled(lateness)).open()
-        sent_: list[dict] = []
-        for at_ in range(len(parts) + 1):
-            if at_ in stops:
-                state = live.snapshot()
-                assert isinstance(state, bytes)
-                assert live.snapshot() == state  # looking changes nothing
-                other = case.query(lateness=spelled(lateness)).resume(state)
-                assert other.report == live.report
-                rest = fed(other, parts[at_:], case) + arrow_rows(other.close())
-                assert_same(sent_ + rest, case.expected(), f"after push {at_}, lateness {lateness}: {case}")
-            if at_ < len(parts):
-                sent_ += arrow_rows(live.push(frame(parts[at_], case)))
-
-
-def test_a_state_goes_through_many_hands():
-    """Saved and resumed after every push: as if nothing had been."""
-    for kind in KINDS:
-        case = stream(kind, 800)
-        query = case.query()
-        live, got = query.open(), []
-        for part in pushes(case.table.rows(), random.Random(kind), 12):
-            live = query.resume(live.snapshot())
-            got += arrow_rows(live.push(frame(part, case)))
-        live = query.resume(live.snapshot())
-        assert_same(got + arrow_rows(live.close()), case.expected(), str(case))
-
-
-RESUME = """
-import json, sys
-from tests.query.test_live import elsewhere
-json.dump(elsewhere(json.load(sys.stdin)), sys.stdout)
-"""
-
-
-def elsewhere(told: dict) -> dict:
-    """What a new process does with saved states: the rest of each stream."""
-    rests = {}
-    for kind, state in told.items():
-        case = stream(kind, 700, rows=30)
-        other = case.query(lateness="3 microseconds").resume(bytes.fromhex(state))
-        rows = case.table.rows()
-        got = fed(other, [rows[15:20], rows[20:]], case) + arrow_rows(other.close())
-        rests[kind] = sorted(map(str, bag(got).elements()))
-    return rests
-
-
-def test_a_snapshot_resumes_in_a_new_process():
-    states, rests = {}, {}
-    for kind in KINDS:
-        case = stream(kind, 700, rows=30)
-        rows = case.table.rows()
-        live = case.query(lateness="3 microseconds").open()
-        fed(live, [rows[:7], rows[7:15]], case)
-        states[kind] = live.snapshot().hex()
-        got = fed(live, [rows[15:20], rows[20:]], case) + arrow_rows(live.close())
-        rests[kind] = sorted(map(str, bag(got).elements()))
-    root = Path(__file__).parents[2]
-    answer = subprocess.run(
-        [sys.executable, "-c", RESUME], input=json.dumps(states), capture_output=True, text=True, cwd=root, check=False
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert json.loads(answer.stdout.splitlines()[-1]) == rests
-
-
-def example(**changes):
-    options = {
-        "time": "ts",
-        "by": ["k"],
-        "windows": win.sliding("10 microseconds", every="5 microseconds"),
-        "aggregates": {"s": agg.sum("v")},
-        "lateness": "3 microseconds",
-    }
-    return windrow.Query(**{**options, **changes})
-
-
-OTHERS = {
-    "by": {"by": ["j"]},
-    "no keys": {"by": []},
-    "window": {"windows": win.sliding("10 microseconds", every="4 microseconds")},
-    "kind": {"windows": win.session("10 microseconds")},
-    "aggregate": {"aggregates": {"s": agg.max("v")}},
-    "column": {"aggregates": {"s": agg.sum("k")}},
-    "name": {"aggregates": {"t": agg.sum("v")}},
-    "origin": {"windows": win.sliding("10 microseconds", every="5 microseconds", origin=2)},
-    "separator": {"aggregates": {"s": agg.concat("v", sep=";")}},
-    "lateness": {"lateness": "4 microseconds"},
-    "changes": {"changes_only": True},
-    "partial": {"partial": True},
-}
-
-
-def saved() -> bytes:
-    live = example().open()
-    live.push(pa.table({"ts": [1, 7, 30], "k": [1, 2, 1], "v": [1, 2, 3], "j": [0, 0, 0]}))
-    return live.snapshot()
-
-
-@pytest.mark.parametrize("what", OTHERS)
-def test_another_querys_state_is_refused(what):
-    with pytest.raises(SnapshotError, match="quer"):
-        example(**OTHERS[what]).resume(saved())
-
-
-PAIRS = {
-    "closed": (win.trailing("9 us"), win.trailing("9 us", closed="both")),
-    "a float's last digit": (win.tumbling(1.0000001, on="v"), win.tumbling(1.0000002, on="v")),
-    "an instance": (win.user_defined(Counted(4, 2)), win.user_defined(Counted(5, 2))),
-    "a function": (win.punctuated(lambda row: row.v > 1), win.punctuated(lambda row: row.v > 2)),
-    "a policy": (
-        win.policy(lambda total, old: total.n - old.n > 2, over={"n": agg.count()}),
-        win.policy(lambda total, old: total.n - old.n > 3, over={"n": agg.count()}),
-    ),
-    "last": (win.last(3, every="5 us"), win.last(3, every="5 us", origin=1)),
-}
-
-
-@pytest.mark.parametrize("what", PAIRS)
-def test_a_window_that_differs_a_little_is_another_query(what):
-    one, other = PAIRS[what]
-    live = example(windows=one).open()
-    live.push(pa.table({"ts": [1, 7, 30], "k": [1, 2, 1], "v": [1, 2, 3]}))
-    state = live.snapshot()
-    example(windows=one).resume(state)
-    with pytest.raises(SnapshotError, match="quer"):
-        example(windows=other).resume(state)
-
-
-def test_a_damaged_state_is_refused():
-    state = saved()
-    example().resume(state)
-    for at_ in range(0, len(state), max(1, len(state) // 60)):
-        broken = bytearray(state)
-        broken[at_] ^= 0x10
-        with pytest.raises(SnapshotError):
-            example().resume(bytes(broken))
-    for size in (0, 1, 8, len(state) // 2, len(state) - 1):
-        with pytest.raises(SnapshotError):
-            example().resume(state[:size])
-    with pytest.raises(SnapshotError):
-        example().resume(state + b"\0")
-    with pytest.raises(SnapshotError):
-        example().resume(b"not a state at all, but long enough to look like one")
-
-
-def test_an_error_leaves_the_stream_as_it_was():
-    """A push that fails is as if it had not been."""
-    query = windrow.Query(time="ts", windows=win.tumbling("10 microseconds"), aggregates={"s": agg.sum("v")})
-    live = query.open()
-    live.push(pa.table({"ts": [1], "v": [2**62]}))
-    before = live.snapshot()
-    with pytest.raises((OverflowError, WindrowError)):
-        live.push(pa.table({"ts": [2, 20], "v": [2**62, 1]}))
-    assert live.snapshot() == before
-    assert arrow_rows(live.push(pa.table({"ts": [2, 20], "v": [1, 1]}))) == [{"start": 0, "end": 10, "s": 2**62 + 1}]
 
 
 def test_lists_are_no_numbers():

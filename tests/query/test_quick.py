@@ -1,4 +1,4 @@
-"""A few of the random tables and streams of `test_random`, `test_live` and `test_peers`, for the quick suite.
+"""A few of the random tables and streams of the slow tests beside it, for the quick suite.
 
 The aggregates run in plain Python, through the same windows, slices and algorithms: compiling them for each kind takes
 minutes. One set is compiled, for a few kinds.
@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from tests.query import test_live as live
+from tests.query import arrivals
 from tests.query import test_peers as peers
 from tests.query.cases import KINDS, ONCE, PER_ROW, arrow_rows, assert_same, draw_case, one_pair_of_edges
 from tests.query.test_random import check, several
@@ -45,17 +45,17 @@ def test_several_windows():
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_order_and_a_snapshot_in_between(kind):
     for seed in range(3):
-        case = live.stream(kind, 13_000 + seed)
+        case = arrivals.stream(kind, 13_000 + seed)
         case.plain = True
         rng = random.Random(f"quick {kind} {seed}")
-        lateness = live.lateness_of(case, rng)
-        query = case.query(lateness=live.spelled(lateness))
-        parts = live.pushes(live.shuffled(case.table.rows(), lateness, rng), rng)
+        lateness = arrivals.lateness_of(case, rng)
+        query = case.query(lateness=arrivals.spelled(lateness))
+        parts = arrivals.pushes(arrivals.shuffled(case.table.rows(), lateness, rng), rng)
         stop = rng.randint(0, len(parts))
         running = query.open()
-        got = live.fed(running, parts[:stop], case)
+        got = arrivals.fed(running, parts[:stop], case)
         running = query.resume(running.snapshot())
-        got += live.fed(running, parts[stop:], case) + arrow_rows(running.close())
+        got += arrivals.fed(running, parts[stop:], case) + arrow_rows(running.close())
         assert_same(
             got if case.per_row else one_pair_of_edges(got),
             case.expected(),

@@ -11,7 +11,7 @@ from windrow import Query, frames
 from windrow.engine.grouping import factorize
 from windrow.local.intake import named_columns
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
-from windrow.spark.rows import SortedRows
+from windrow.spark.rows import Beside, SortedRows
 from windrow.spark.shapes import plain_type, result_schema
 
 
@@ -55,4 +55,14 @@ def ran(query: Query, table: pa.Table, rng: random.Random) -> pa.Table:
         slices = by_key(pa.concat_tables(parts), query.by, [FIRST])
         return pa.Table.from_batches(Answered(query, table.schema, schema)(iter(batches(rng, slices))), schema)
     rows = by_key(table, query.by, [] if query.time is None else [query.time])
-    return pa.Table.from_batches(SortedRows(query, schema, query.by)(iter(batches(rng, rows))), schema)
+    if not query.per_row or query.changes_only:
+        return pa.Table.from_batches(SortedRows(query, schema, query.by)(iter(batches(rng, rows))), schema)
+    added = pa.schema(list(schema)[table.num_columns :])
+    work = SortedRows(query, added, query.by)
+    columns = work.columns or (table.column_names[0],)
+    arrays = [tuple(batch.columns) for batch in batches(rng, rows.select(columns))]
+    structs = list(Beside(work, columns)(iter(arrays if len(columns) > 1 else [one for (one,) in arrays])))
+    answers = pa.Table.from_batches([pa.RecordBatch.from_struct_array(some) for some in structs], added)
+    for name in added.names:
+        rows = rows.append_column(name, answers[name])
+    return rows

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections import Counter
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import windrow
@@ -278,6 +280,36 @@ def test_keys_that_are_equal_and_do_not_look_so(spark):
         query = windrow.Query(time="ts", by="k", windows=windows, aggregates={"n": agg.sum("x")})
         got = sorted(query.run(frame).toArrow()["n"].to_pylist())
         assert got == ([1, 1, 2, 2] if not query.per_row else [1, 1, 1, 1, 2, 2])
+
+
+def test_what_is_done_with_answers_does_not_go_ahead_of_them(frame, table):
+    """A row's answer is of the rows before it: filters, aggregates and limits over the result wait for it."""
+    from pyspark.sql import functions as F
+
+    for windows in (win.trailing(4), win.trailing("9 seconds")):
+        query = windrow.Query(
+            time="ts", by="k", windows=windows, aggregates={"n": agg.count(), "text": agg.concat("w")}
+        )
+        expected = query.run(table)
+        got = query.run(frame)
+        few = got.filter("i > 2").toArrow()
+        assert few.num_rows and counted(few) == counted(expected.filter(pc.field("i") > 2))
+        longest = got.groupBy("k").agg(F.max("n").alias("n")).toArrow()
+        most = expected.group_by("k").aggregate([("n", "max")])
+        assert dict(zip(*map(pa.ChunkedArray.to_pylist, (longest["k"], longest["n"])), strict=True)) == dict(
+            zip(*map(pa.ChunkedArray.to_pylist, (most["k"], most["n_max"])), strict=True)
+        )
+        assert not counted(got.limit(7).toArrow()) - counted(expected)
+        assert counted(got.select("text").toArrow(), "text") == counted(expected, "text")
+
+
+def counted(rows: pa.Table, *columns: str) -> Counter:
+    return Counter(map(str, rows.select(columns or ["k", "i", "n", "text"]).to_pylist()))
+
+
+def test_no_column_is_read(frame, table):
+    got = windrow.Query(windows=win.trailing(3), aggregates={"n": agg.count()}).run(frame.coalesce(1)).toArrow()
+    assert got["n"].to_pylist() == [1, 2, *[3] * (table.num_rows - 2)]
 
 
 def test_no_rows(frame, table):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -52,8 +53,8 @@ def test_what_is_said_is_what_spark_does(case, frame, monkeypatch):
     assert "two_stacks_lite" in costs["combines"] and "chunk" in costs["in a worker"].strip()
     plan = windrow.spark.physical_plan(query, frame, "simple")
     assert plan.startswith("== Physical Plan ==")
-    for name, operator in (("exchange", "Exchange "), ("sort", "Sort "), ("ours", "MapInArrow ")):
-        assert plan.count(operator) == who.count(name), (name, plan)
+    for name, operator in (("exchange", "Exchange "), ("sort", "Sort "), ("ours", "MapInArrow |ArrowEvalPython ")):
+        assert len(re.findall(operator, plan)) == who.count(name), (name, plan)
     assert "Expand" not in plan
     if case == "counted":
         assert "parts of time" in steps[1][1]

@@ -3,7 +3,7 @@
 Asked: what a row costs in `win.sliding(range, every="1 minute")` by key over a stream of ten triggers, against Spark's
 own `groupBy(key, window(...))`, which keeps each row in range/slide windows of its state; how long a row waits for its
 trigger to end; and how much state there is, and is written. Max, sum and count, a row a second, local[2], the RocksDB
-store for both, append mode.
+store for both, append mode. And what a hundred windows in one query cost and keep beside the largest of them alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shutil
 import statistics
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,18 +29,20 @@ from windrow.bench.on_spark import MEASURE, PACKAGES, aim, bars, ratios, reading
 from windrow.bench.results import figure
 from windrow.errors import WindrowError
 
-OURS, SPARK = "windrow", "Spark's window()"
+OURS, SPARK, LARGEST = "windrow", "Spark's window()", "windrow, the largest window alone"
 LATENESS = "1 minute"
 COMPACT = "spark.sql.streaming.stateStore.rocksdb.compactOnCommit"
+HUNDRED = "100 windows of 14 min to a day, 10 keys"
 #: a way to the answer: from a streaming DataFrame to a streaming DataFrame
 Make = Callable[[Any], Any]
 
 
-def ours(minutes: int) -> Make:
+def ours(*minutes: int) -> Make:
+    windows = {f"{size} min": win.sliding(f"{size} minutes", every="1 minute") for size in minutes}
     query = windrow.Query(
         time="ts",
         by="k",
-        windows=win.sliding(f"{minutes} minutes", every="1 minute"),
+        windows=windows if len(windows) > 1 else windows.popitem()[1],
         aggregates={"most": agg.max("x"), "total": agg.sum("x"), "rows": agg.count("x")},
         lateness=LATENESS,
     )
@@ -60,22 +62,43 @@ def own(minutes: int) -> Make:
 
 
 @dataclass(frozen=True)
+class Way:
+    """One way through a stream: it gets the first `share` of the triggers, at most so often."""
+
+    make: Make
+    share: float = 1.0
+    repetitions: int = 99
+
+
+@dataclass(frozen=True)
 class Case:
-    """One comparison. Spark's own gets the first `share` of the triggers, so often; ours gets all.
+    """One comparison.
 
     With `compact`, the store's files are compacted at each commit, so that their size is what is kept, without what
     was overwritten.
     """
 
-    minutes: int
+    name: str
     keys: int
-    share: float = 1.0
-    repetitions: int = 99
+    ways: Mapping[str, Way]
     compact: bool = False
 
-    @property
-    def name(self) -> str:
-        return f"{self.minutes} min every minute, {self.keys:,} keys"
+
+def named(minutes: int, keys: int) -> str:
+    return f"{minutes} min every minute, {keys:,} keys"
+
+
+def against_spark(minutes: int, keys: int, share: float = 1.0, repetitions: int = 99, compact: bool = False) -> Case:
+    """Ours gets all triggers, Spark's own the first `share` of them, so often."""
+    ways = {OURS: Way(ours(minutes)), SPARK: Way(own(minutes), share, repetitions)}
+    return Case(named(minutes, keys), keys, ways, compact)
+
+
+def hundred(share: float) -> Case:
+    """A hundred windows in one query, which share their slices, and the largest of them."""
+    sizes = range(14, 1441, 14)
+    ways = {OURS: Way(ours(*sizes[:99], 1440), share), LARGEST: Way(ours(1440), share)}
+    return Case(HUNDRED, 10, ways, compact=True)
 
 
 class Streams:
@@ -155,17 +178,16 @@ def streamed(stream: Any, rows: int, make: Make, share: float = 1.0) -> Row:
 
 
 def race(settings: Settings, streams: Streams, small: Streams, case: Case) -> list[Row]:
-    """Both ways in turns, after a small stream each, which compiles and starts workers."""
-    ways = {OURS: (ours(case.minutes), 1.0, 99), SPARK: (own(case.minutes), case.share, case.repetitions)}
-    for make, _, _ in ways.values() if settings.level != "smoke" else ():
-        streamed(*small.of(case.keys), make)
+    """The ways in turns, after a small stream each, which compiles and starts workers."""
+    for way in case.ways.values() if settings.level != "smoke" else ():
+        streamed(*small.of(case.keys), way.make)
     found: list[Row] = []
     streams.spark.conf.set(COMPACT, str(case.compact).lower())
     for repetition in range(settings.pick(1, 2, 3, 5)):
-        for way, (make, share, most) in ways.items():
-            if repetition < most:
-                told = streamed(*streams.of(case.keys, share), make, share)
-                found.append({"case": case.name, "way": way, "repetition": repetition, "share": share, **told})
+        for name, way in case.ways.items():
+            if repetition < way.repetitions:
+                told = streamed(*streams.of(case.keys, way.share), way.make, way.share)
+                found.append({"case": case.name, "way": name, "repetition": repetition, "share": way.share, **told})
     streams.spark.conf.unset(COMPACT)
     return found
 
@@ -188,13 +210,16 @@ def same_windows(streams: Streams, minutes: int) -> int:
 
 
 def cases(settings: Settings) -> list[Case]:
-    """From 1,440 on, and with many keys, Spark's own takes minutes a trigger: it gets one or two."""
-    tenth, once, twice = 0.1, 1, 2
+    """From 1,440 on, and with many keys, Spark's own takes minutes a trigger: it gets one."""
+    tenth, once = 0.1, 1
+    short, hour = against_spark(10, 10), against_spark(60, 10)
+    day, many = against_spark(1440, 10, tenth, once, True), against_spark(60, 100_000, tenth, once)
+    every_time = [against_spark(60, 100_000, tenth), against_spark(1440, 10, tenth, compact=True)]
     return settings.pick(
-        [Case(10, 10)],
-        [Case(10, 10), Case(60, 10), Case(1440, 10, tenth, once, True)],
-        [Case(10, 10), Case(60, 10), Case(60, 100_000, tenth, once), Case(1440, 10, tenth, twice, True)],
-        [Case(10, 10), Case(60, 10), Case(60, 100_000, tenth), Case(1440, 10, tenth, compact=True)],
+        [short],
+        [short, hour, day],
+        [short, hour, many, day, hundred(2 * tenth)],
+        [short, hour, *every_time, hundred(1.0)],
     )
 
 
@@ -228,7 +253,7 @@ def notes(rows: Sequence[Row]) -> list[str]:
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """The aims, at the sizes that were run."""
-    short, hour, many, day = (case.name for case in (Case(10, 10), Case(60, 10), Case(60, 100_000), Case(1440, 10)))
+    short, hour, many, day = named(10, 10), named(60, 10), named(60, 100_000), named(1440, 10)
 
     def at_most(said: str, column: str, mine: tuple[str, str], theirs: tuple[str, str], times: float) -> Claim:
         found = medians(rows, ("case", "way"), column)
@@ -244,6 +269,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         at_most(f"a trigger: 1.5 times that of {short} at most ({day})", "trigger_ms", (day, OURS), (short, OURS), 1.5),
         at_most(f"a third of the state of {SPARK} ({day})", "state_bytes", (day, OURS), (day, SPARK), 1 / 3),
         at_most(f"a hundredth of its writes a row ({day})", "updates_a_row", (day, OURS), (day, SPARK), 0.01),
+        at_most("a quarter more state than the largest", "state_bytes", (HUNDRED, OURS), (HUNDRED, LARGEST), 1.25),
     ]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
@@ -16,6 +17,9 @@ from windrow.local.intake import named_columns, reads_any_column
 from windrow.query import Query
 from windrow.spark.explaining import SPARK, explained
 from windrow.spark.parts import quoted
+
+#: what a pass over rows gives beside each of them
+ANSWERS = "__windrow_answers"
 
 
 @dataclass
@@ -58,6 +62,22 @@ def mapped(data: Any, work: Any, schema: Any) -> Any:
     """The DataFrame that a pass over each partition gives."""
     with quiet():
         return data.mapInArrow(work, from_arrow_schema(schema))
+
+
+def beside(data: Any, work: Any, columns: Sequence[str], schema: Any) -> Any:
+    """The DataFrame with one column more, `ANSWERS`: structs that a pass over each partition gives, one for each row.
+
+    Only `columns` go to Python and only the answers come back; the rows themselves stay in Spark, whatever they hold.
+    """
+
+    def answers(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        yield from work(arrays)
+
+    arrow_udf: Any = F.arrow_udf  # its hints know no structs
+    with quiet():
+        udf = arrow_udf(answers, from_arrow_schema(schema))
+    # not deterministic: a row's answer depends on the rows before it, so that no filter may go ahead of it
+    return data.withColumn(ANSWERS, udf.asNondeterministic()(*map(quoted, columns)))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import functions as F
 
 from windrow.errors import WindrowError
@@ -13,8 +14,8 @@ from windrow.spark import counted_parts, parts
 from windrow.spark.explaining import EXCHANGE, OURS, SORT, SPARK
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
 from windrow.spark.parts import quoted
-from windrow.spark.plan import Plan, arrow_schema, mapped
-from windrow.spark.rows import SortedRows
+from windrow.spark.plan import ANSWERS, Plan, arrow_schema, beside, mapped
+from windrow.spark.rows import CONTEXT, Beside, SortedRows
 from windrow.spark.shapes import result_schema
 from windrow.spark.stream_plan import AsStream, too_far_ahead
 
@@ -118,8 +119,23 @@ class ByRows(Plan):
         order = [*by, *([query.time] if query.time is not None else []), TIE]
         data = data.sortWithinPartitions(*map(quoted, order)).drop(TIE)
         self._step(SORT, f"of the rows, by {', '.join(map(_plainly, order))}")
+        if query.per_row and not query.changes_only:
+            return self._beside(data, by, pa.schema(list(answers)[len(rows) :]), rows.names)
         self._step(OURS, "one pass over each partition, keys told apart inside the kernel")
         return mapped(data, SortedRows(query, answers, by), answers)
+
+    def _beside(self, data: Any, by: tuple[str, ...], added: pa.Schema, names: list[str]) -> Any:
+        """The rows with their answers; context has done its work then."""
+        work = SortedRows(self.query, added, by)
+        columns = work.columns or (names[0],)
+        what = ", ".join(map(_plainly, columns))
+        told = f"one pass over {what} of each partition, keys told apart inside the kernel"
+        self._step(OURS, f"{told}; the answers go beside the rows, which stay in Spark")
+        data = beside(data, Beside(work, columns), columns, added)
+        if CONTEXT in data.columns:
+            data = data.filter(~F.col(CONTEXT))
+        answers = F.col(ANSWERS)
+        return data.select(*map(quoted, names), *[answers.getField(name).alias(name) for name in added.names])
 
 
 def _plainly(name: str) -> str:

@@ -31,13 +31,18 @@ class SortedRows:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         streams = not column_measures(self.query)  # rows along a column may have to be sorted once more
         for table in by_key(batches, self.by, self._whole, self._streamed if streams else None):
-            yield from conformed(self._wanted(table), self.schema).to_batches()
+            yield from conformed(table, self.schema).to_batches()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the query reads, with those of the key."""
+        return tuple(named_columns(self._keyed()))
 
     def _whole(self, rows: pa.Table) -> pa.Table:
         return Local().run(self._keyed(), rows.combine_chunks())[0]
 
     def _streamed(self) -> OneKey:
-        return OneKey(self._keyed())
+        return OneKey(self._keyed(), self.schema)
 
     def _keyed(self) -> Query:
         """The query over the keys as they were split; rows come in order here, so none is late."""
@@ -45,47 +50,44 @@ class SortedRows:
         query.by, query.lateness = self.by, 0
         return query
 
-    def _wanted(self, table: pa.Table) -> pa.Table:
-        if CONTEXT not in table.column_names:
-            return table
-        return table.filter(pc.invert(table[CONTEXT]))
+
+@dataclass(frozen=True)
+class Beside:
+    """Answers as one column of structs, as many as there are rows and in their order.
+
+    Only the columns that the query reads come here; the rows wait where they are.
+    """
+
+    rows: SortedRows
+    columns: tuple[str, ...]
+
+    def __call__(self, arrays: Iterable[pa.Array | tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        columns = (list(some) if isinstance(some, tuple) else [some] for some in arrays)
+        batches = (pa.RecordBatch.from_arrays(some, names=list(self.columns)) for some in columns)
+        for batch in self.rows(batches):
+            yield batch.to_struct_array()
 
 
 class OneKey:
-    """One key that is larger than a chunk, as a live query: rows in order, so that all of them are in time."""
+    """One key that is larger than a chunk, as a live query: rows in order, so that all of them are in time.
 
-    def __init__(self, query: Query) -> None:
-        self.query, self.live = query, Live(query)
-        self.waiting: list[pa.Table] = []  # rows whose answers are not there yet
+    Answers that come with each row are as many as the rows, in their order: rows without a time, which have none, are
+    the first of their key.
+    """
+
+    def __init__(self, query: Query, schema: pa.Schema) -> None:
+        self.query, self.schema, self.live = query, schema, Live(query)
 
     def push(self, rows: pa.Table) -> pa.Table:
-        if not self.query.per_row or self.query.changes_only:
-            return self.live.push(rows)  # without the rows' own columns, or with those that are to be compared
-        if self.query.time is not None:
-            placed = pc.is_valid(rows[self.query.time])
-            lost, rows = rows.filter(pc.invert(placed)), rows.filter(placed)
-            return self._beside(self.live.push(self._needed(rows)), lost, rows)
-        return self._beside(self.live.push(self._needed(rows)), rows.slice(0, 0), rows)
+        if not self.query.per_row or self.query.changes_only or self.query.time is None:
+            return self.live.push(rows)
+        times = rows[self.query.time]
+        answers = conformed(self.live.push(rows.filter(pc.is_valid(times))), self.schema)
+        return pa.concat_tables([_nulls(self.schema, times.null_count), answers])
 
     def close(self) -> pa.Table:
-        rest = self.live.close()
-        if not self.query.per_row or self.query.changes_only:
-            return rest
-        none = self.waiting[0].slice(0, 0)
-        return self._beside(rest, none, none)
+        return self.live.close()
 
-    def _needed(self, rows: pa.Table) -> pa.Table:
-        """The columns that the query reads: the others wait as they are."""
-        names = named_columns(self.query)
-        return rows.select(names or rows.column_names[:1])
 
-    def _beside(self, answers: pa.Table, lost: pa.Table, rows: pa.Table) -> pa.Table:
-        """The oldest rows beside their answers, after rows without a time, which have none."""
-        both = pa.concat_tables([*self.waiting, rows])
-        done = both.slice(0, answers.num_rows)
-        self.waiting = [both.slice(answers.num_rows)]
-        for name in answers.column_names:
-            if name not in both.column_names:
-                done = done.append_column(name, answers[name])
-                lost = lost.append_column(name, pa.nulls(lost.num_rows, answers[name].type))
-        return pa.concat_tables([lost, done])
+def _nulls(schema: pa.Schema, count: int) -> pa.Table:
+    return pa.Table.from_arrays([pa.nulls(count, field.type) for field in schema], schema=schema)
