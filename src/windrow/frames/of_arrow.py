@@ -59,7 +59,9 @@ class ArrowFrame(LibraryFrame):
         return native.type.value_type if pa.types.is_dictionary(native.type) else native.type
 
     def _decoded(self, series: nw.Series) -> nw.Series:
-        return nw.from_native(decoded(series.to_native()), series_only=True)
+        native = series.to_native()
+        plain = decoded(native)
+        return series if plain is native else self._series(plain)
 
     def _codes(self, native: Any) -> np.ndarray | None:
         return codes(native)

@@ -11,6 +11,9 @@ from windrow.engine.inputs import Column, column_of, from_objects, object_array
 from windrow.frames.base import Frame, Key
 from windrow.frames.outputs import hashable
 
+#: what would have to be made into objects to be read
+OBJECTS = (nw.String, nw.Binary, nw.List, nw.Array, nw.Struct)
+
 
 class LibraryFrame(Frame):
     """A frame of a library that narwhals knows; `data` is in the library's own form."""
@@ -18,6 +21,7 @@ class LibraryFrame(Frame):
     def __init__(self, data: Any, names: list, rows: int) -> None:
         super().__init__(names, rows)
         self.data = data
+        self._dtypes: dict[str, Any] = {}  # by narwhals, which takes its time to wrap a column
 
     def _series(self, native: Any) -> nw.Series:
         return nw.from_native(native, series_only=True)
@@ -31,11 +35,14 @@ class LibraryFrame(Frame):
         return series
 
     def outline(self, name: str) -> Column:
-        if name not in self._columns:
-            series = self._series(self._native(self._known(name)))
-            if series.dtype in (nw.String, nw.Binary, nw.List, nw.Array, nw.Struct):
-                return Column(np.empty(0, object), self._there(series), np.dtype(object))
+        if name not in self._columns and self._kind(self._known(name)) in OBJECTS:
+            return Column(np.empty(0, object), self._there(self._series(self._native(name))), np.dtype(object))
         return self.column(name)
+
+    def _kind(self, name: str) -> Any:
+        if name not in self._dtypes:
+            self._dtypes[name] = self._series(self._native(name)).dtype
+        return self._dtypes[name]
 
     def _read(self, native: Any) -> Column:
         series = self._decoded(self._series(native))
@@ -65,21 +72,19 @@ class LibraryFrame(Frame):
         return column_of(*from_objects(listed))
 
     def _type(self, name: str) -> tuple[Any, Any]:
-        native = self._native(name)
-        dtype = self._series(native).dtype
-        return self._dtype(native), dtype.time_zone if isinstance(dtype, nw.Datetime) else None
+        dtype = self._kind(name)
+        return self._dtype(self._native(name)), dtype.time_zone if isinstance(dtype, nw.Datetime) else None
 
     def _dtype(self, native: Any) -> Any:
         return native.dtype
 
     def _key(self, name: str) -> Key:
-        native = self._native(name)
-        dtype = self._series(native).dtype
+        dtype = self._kind(name)
         if dtype.is_integer() or dtype.is_float() or dtype in (nw.Boolean, nw.Datetime, nw.Date, nw.Duration):
             column = self.column(name)
             if column.values.dtype != object:
                 return Key(column.values, column.mask)
-        codes = self._codes(native)
+        codes = self._codes(self._native(name))
         if codes is not None:
             return Key(codes)
         column = self.column(name)
