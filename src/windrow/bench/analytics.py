@@ -76,7 +76,7 @@ def stepped(w: Any, values: Sequence[float], policy: Callable[[Any, Any], bool],
 def run(settings: Settings) -> list[Row]:
     from collections import deque
 
-    n = settings.pick(16, 2**10, 2**14, 2**20)
+    n = settings.pick(16, 2**10, 2**13, 2**20)
     count = settings.pick(40, 1500, 8000, 2**21)
     values = streams.energy(n + count, settings.seed).tolist()
     rows: list[Row] = []
