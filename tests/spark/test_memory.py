@@ -26,23 +26,23 @@ def main(shape: str, out: str) -> None:
     number, key = SHAPES[shape]
 
     def measured(work):
-        def wrapped(batches):
+        def wrapped(arrays):
             import json
             import os
             import resource
 
             rows = 0
-            for batch in work(batches):
-                rows += batch.num_rows
-                yield batch
+            for answers in work(arrays):
+                rows += len(answers)
+                yield answers
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
             with open(os.path.join(out, f"{os.getpid()}-{id(work)}-{rows}.json"), "w") as file:
                 json.dump({"pid": os.getpid(), "peak": peak, "rows": rows}, file)
 
         return wrapped
 
-    passes = planning.SortedRows
-    planning.SortedRows = lambda *arguments: measured(passes(*arguments))
+    passes = planning.Beside
+    planning.Beside = lambda *arguments: measured(passes(*arguments))
     spark = windrow.spark.session("local[2]", spark__sql__shuffle__partitions=4, memory="3g")
     frame = spark.range(number).selectExpr(
         f"{key} as k", "timestamp_micros(id * 1000) as ts", "id * 7919 % 1000 as x", "cast(id % 97 as string) as w"
