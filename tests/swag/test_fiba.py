@@ -2,7 +2,6 @@
 
 import math
 import random
-import time as clock
 from bisect import bisect_left, bisect_right
 
 import numpy as np
@@ -177,23 +176,21 @@ def test_bulk_eviction_is_logarithmic():
 
 def test_bulk_insertion_is_cheaper_than_one_by_one():
     total = counting(text)
-    costs, seconds = [], []
+    costs = []
     for bulk in (True, False):
         w = FiBA(total)
         w.insert_many(["x"] * 20_000, times=range(0, 40_000, 2))
         times = range(10_001, 30_001, 2)
-        before, start = total.combines, clock.process_time()
+        before = total.combines
         if bulk:
             w.insert_many(["y"] * len(times), times=times)
         else:
             for time in times:
                 w.insert("y", time=time)
         costs.append(total.combines - before)
-        seconds.append(clock.process_time() - start)
         w.check_invariants()
         assert w.query_range(10_000, 10_004) == "xyxy"
     assert costs[0] * 5 < costs[1]
-    assert seconds[0] * 2 < seconds[1]
 
 
 def test_errors_leave_the_tree():
