@@ -4,26 +4,11 @@ from __future__ import annotations
 
 import random
 
-from windrow import Aggregate, stores
+from tests.swag.stored.windows import hashed, order
+from windrow import stores
 from windrow.errors import WindrowError
 from windrow.stores import Batch
 from windrow.swag import AMTA
-
-#: order matters: the hash of a sequence, and what the next one is multiplied by
-order = Aggregate(
-    lift=lambda x: (x, 31),
-    combine=lambda a, b: ((a[0] * b[1] + b[0]) % 1_000_003, a[1] * b[1] % 1_000_003),
-    lower=lambda p: p[0],
-    identity=(0, 1),
-    name="order",
-)
-
-
-def hashed(rows):
-    value = 0
-    for row in rows:
-        value = (value * 31 + row) % 1_000_003
-    return value
 
 
 class Recorder(type(stores.memory())):

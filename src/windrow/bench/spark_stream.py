@@ -178,13 +178,9 @@ def streamed(stream: Any, rows: int, make: Make, share: float = 1.0) -> Row:
 
 
 def race(settings: Settings, streams: Streams, small: Streams, case: Case) -> list[Row]:
-    """The ways in turns, after a small stream each, which compiles and starts workers.
-
-    Not for one that is run once: it takes minutes, of which such a start is a small part.
-    """
+    """The ways in turns, after a small stream each, which compiles and starts workers."""
     for way in case.ways.values() if settings.level != "smoke" else ():
-        if way.repetitions > 1:
-            streamed(*small.of(case.keys), way.make)
+        streamed(*small.of(case.keys), way.make)
     found: list[Row] = []
     streams.spark.conf.set(COMPACT, str(case.compact).lower())
     for repetition in range(settings.pick(1, 1, 3, 5)):

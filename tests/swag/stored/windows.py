@@ -7,7 +7,6 @@ from windrow.swag import AMTA, LogMTA
 
 text = Aggregate(lift=lambda x: x, combine=lambda a, b: a + b, identity="", name="text")
 both = pytest.mark.parametrize("algorithm", [AMTA, LogMTA])
-PRIME = 1_000_003
 
 #: order matters, and it is numbers: the hash of a sequence, and what the next one is multiplied by
 order = Aggregate(
@@ -22,7 +21,7 @@ order = Aggregate(
 def hashed(rows):
     value = 0
     for row in rows:
-        value = (value * 31 + row) % PRIME
+        value = (value * 31 + row) % 1_000_003
     return value
 
 
