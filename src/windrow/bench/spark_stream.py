@@ -3,7 +3,8 @@
 Asked: what a row costs in `win.sliding(range, every="1 minute")` by key over a stream of ten triggers, against Spark's
 own `groupBy(key, window(...))`, which keeps each row in range/slide windows of its state; how long a row waits for its
 trigger to end; and how much state there is, and is written. Max, sum and count, a row a second, local[2], the RocksDB
-store for both, append mode. And what a hundred windows in one query cost and keep beside the largest of them alone.
+store for both, one state partition a core (each costs both ways a commit a trigger), append mode. And what a hundred
+windows in one query cost and keep beside the largest of them alone.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from windrow.errors import WindrowError
 OURS, SPARK, LARGEST = "windrow", "Spark's window()", "windrow, the largest window alone"
 LATENESS = "1 minute"
 COMPACT = "spark.sql.streaming.stateStore.rocksdb.compactOnCommit"
+PARTITIONS, CORES = "spark.sql.shuffle.partitions", 2
 HUNDRED = "100 windows of 14 min to a day, 10 keys"
 #: a way to the answer: from a streaming DataFrame to a streaming DataFrame
 Make = Callable[[Any], Any]
@@ -182,14 +184,26 @@ def race(settings: Settings, streams: Streams, small: Streams, case: Case) -> li
     for way in case.ways.values() if settings.level != "smoke" else ():
         streamed(*small.of(case.keys), way.make)
     found: list[Row] = []
-    streams.spark.conf.set(COMPACT, str(case.compact).lower())
-    for repetition in range(settings.pick(1, 1, 3, 5)):
-        for name, way in case.ways.items():
-            if repetition < way.repetitions:
-                told = streamed(*streams.of(case.keys, way.share), way.make, way.share)
-                found.append({"case": case.name, "way": name, "repetition": repetition, "share": way.share, **told})
-    streams.spark.conf.unset(COMPACT)
+    with configured(streams.spark, COMPACT, str(case.compact).lower()):
+        for repetition in range(settings.pick(1, 1, 3, 5)):
+            for name, way in case.ways.items():
+                if repetition < way.repetitions:
+                    told = streamed(*streams.of(case.keys, way.share), way.make, way.share)
+                    found.append({"case": case.name, "way": name, "repetition": repetition, "share": way.share, **told})
     return found
+
+
+@contextmanager
+def configured(spark: Any, name: str, value: str) -> Iterator[None]:
+    """One of the session's settings for a while."""
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(name)
+        if before is not None:
+            spark.conf.set(name, before)
 
 
 def same_windows(streams: Streams, minutes: int) -> int:
@@ -227,13 +241,13 @@ def cases(settings: Settings) -> list[Case]:
 def run(settings: Settings) -> list[Row]:
     spark = session()
     small = Streams(spark, 2_000, 2, settings.seed)
-    windows = same_windows(small, 10)
-    streams = Streams(
-        spark, settings.pick(2_000, 50_000, 1_000_000, 1_000_000), settings.pick(2, 5, 10, 10), settings.seed
-    )
+    count, triggers = settings.pick(2_000, 50_000, 1_000_000, 1_000_000), settings.pick(2, 5, 10, 10)
+    streams = Streams(spark, count, triggers, settings.seed)
     rows: list[Row] = []
-    for case in settings.track(cases(settings), "spark-stream"):
-        rows += race(settings, streams, small, case)
+    with configured(spark, PARTITIONS, str(CORES)):
+        windows = same_windows(small, 10)
+        for case in settings.track(cases(settings), "spark-stream"):
+            rows += race(settings, streams, small, case)
     return [{**row, "windows_compared": windows} for row in rows]
 
 
