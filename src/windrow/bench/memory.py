@@ -26,7 +26,7 @@ from windrow.bench.judging import medians, span
 from windrow.errors import Unsupported
 
 #: each of them is a process, twice
-QUICK = ("recalculate", "two_stacks_lite", "daba_lite", "flat_fat", "flat_fit")
+QUICK = ("daba_lite", "flat_fat", "flat_fit")
 
 
 def takes_max(name: str) -> bool:
