@@ -6,6 +6,7 @@ level: what a key leaves behind when it falls silent, and labels that nobody nee
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -19,11 +20,13 @@ ROWS = 2_000  # a second
 
 
 def resident(of: str) -> float:
-    """Megabytes of all processes whose command has this in it."""
+    """Megabytes of this session's processes whose command has this in it; others may run Spark, too."""
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if of in (folder / "cmdline").read_text().replace("\0", " "):
+            if os.getsid(int(folder.name)) == os.getsid(0) and of in (folder / "cmdline").read_text().replace(
+                "\0", " "
+            ):
                 total += int((folder / "statm").read_text().split()[1]) * 4096
         except OSError:
             continue
