@@ -58,8 +58,8 @@ def flips(algorithm: str, values: list[float], window: int) -> int:
 
 
 def run(settings: Settings) -> list[Row]:
-    window = settings.pick(2**6, 2**10, 2**14, 2**14)
-    count = settings.pick(300, 3 * 2**10, 3 * 2**14, 1_000_000)
+    window = settings.pick(2**6, 2**10, 2**13, 2**14)
+    count = settings.pick(300, 3 * 2**10, 3 * 2**13, 1_000_000)
     aggregates = ("max",) if settings.level == "smoke" else ("sum", "max", "stddev")
     repetitions = settings.pick(1, 3, 3, 1)
     values = streams.energy(window + count, settings.seed).tolist()
