@@ -1,9 +1,10 @@
 """How long a single round takes, at the worst and on average.
 
 Asked: does DABA buy its worst case of O(1) with a steadier clock? Each round of evict, insert, query at a window of
-2^14, by hand in plain Python, timed on its own; the garbage collector is off. Once by the wall's clock, as a user
-waits, and once by the thread's own (`cpu`), which leaves out what other processes took. `slow` counts the rounds that
-took ten times the median and more, `flips` those that called combine for half of the window or more.
+2^13 (with `--full` the paper's 2^14), by hand in plain Python, timed on its own; the garbage collector is off. Once by
+the wall's clock, as a user waits, and once by the thread's own (`cpu`), which leaves out what other processes took.
+`slow` counts the rounds that took ten times the median and more, `flips` those that called combine for half of the
+window or more.
 
 Found by paper 2 (Fig. 18, Tab. 2): DABA's σ is 3 to 25 times lower than that of Two-Stacks and ABA; it has no spikes.
 """
