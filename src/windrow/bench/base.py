@@ -32,7 +32,7 @@ class Settings:
     @property
     def repetitions(self) -> int:
         """How often each competitor is measured."""
-        return self.pick(1, 3, 5, 7)
+        return self.pick(1, 3, 3, 7)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def batches(window: int) -> dict[str, int]:
 
 
 def run(settings: Settings) -> list[Row]:
-    windows = settings.pick((64,), (64, 1024), (64, 512, 4096, 2**15), (64, 512, 4096, 2**15, 2**18))
+    windows = settings.pick((64,), (64, 1024), (64, 512, 4096), (64, 512, 4096, 2**15, 2**18))
     makers = {"max": agg.max} if settings.level in ("smoke", "quick") else {"max": agg.max, "stddev": agg.stddev}
     work = settings.pick(64, 1024, 8192, 2**16)  # rows a run, at least
     rows: list[Row] = []
