@@ -86,10 +86,8 @@ class Tables:
         return self.made[share]
 
 
-def race(
-    settings: Settings, tables: Tables, ways: Mapping[str, Way], facts: Row, repetitions: int | None = None
-) -> list[Row]:
-    """Each way so often (None: as the settings say), in turns; all rows computed, none written."""
+def race(settings: Settings, tables: Tables, ways: Mapping[str, Way], facts: Row) -> list[Row]:
+    """Each way in turns; all rows computed, none written."""
 
     def prepared(way: Way) -> Callable[[], Any]:
         data = tables.of(way.share)
@@ -107,8 +105,8 @@ def race(
     for run in runs.values():  # the first one compiles, starts workers, fills caches
         run()
     rows: list[Row] = []
-    often = settings.repetitions if repetitions is None else repetitions
-    for name, repetition, seconds in interleaved({n: _ready(run) for n, run in runs.items()}, often):
+    ready = {n: _ready(run) for n, run in runs.items()}
+    for name, repetition, seconds in interleaved(ready, settings.repetitions):
         given = tables.rows(ways[name].share)
         row = {"way": name, "repetition": repetition, "rows": given, "share": ways[name].share, "seconds": seconds}
         rows.append({**facts, **row, "us_a_row": seconds / given * 1e6})

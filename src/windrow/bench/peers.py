@@ -30,7 +30,7 @@ def run(settings: Settings) -> list[Row]:
         "rows": settings.pick(2_000, 500_000, 5_000_000, 5_000_000),
         "windows": settings.pick([16], [16, 1000, 100_000], [16, 1000, 100_000], [16, 1000, 100_000]),
         "aggregates": aggregates,
-        "repetitions": settings.pick(1, 3, 5, 7),
+        "repetitions": settings.repetitions,
         "seconds": settings.pick(0.05, 0.12, 0.3, 20.0),  # for one run: beyond it, fewer rows
         "growth": settings.pick([4, 64], [2**10, 2**17], [2**10, 2**20], [2**10, 2**20]),
         "history": ["sum"] if settings.level == "smoke" else ["sum", "mean", "stddev"],

@@ -49,8 +49,7 @@ def run(settings: Settings) -> list[Row]:
         "Spark's frame": Way(frame, 1.0, {SEGMENT_TREE: "false"}),
         "Spark's segment tree": Way(frame, 1.0, {SEGMENT_TREE: "true"}),
     }
-    often = settings.pick(1, 3, 3, 7)  # a run takes a quarter of a minute
-    return race(settings, tables, ways, {"case": f"{count // ROWS_A_KEY:,} keys of {ROWS_A_KEY} rows"}, often)
+    return race(settings, tables, ways, {"case": f"{count // ROWS_A_KEY:,} keys of {ROWS_A_KEY} rows"})
 
 
 def notes(rows: Sequence[Row]) -> list[str]:

@@ -46,8 +46,7 @@ def run(settings: Settings) -> list[Row]:
         "windrow on one core": Way(lambda data: QUERY.run(data.coalesce(1)), 1.0, {PARTITIONS: "1"}),
         "Spark's segment tree": Way(frame, settings.pick(1.0, 0.2, 0.05, 0.05), {SEGMENT_TREE: "true"}),
     }
-    often = settings.pick(1, 3, 3, 7)  # a run takes half a minute
-    return race(settings, tables, ways, {"case": "24 h, no key"}, often)
+    return race(settings, tables, ways, {"case": "24 h, no key"})
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
