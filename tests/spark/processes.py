@@ -94,6 +94,7 @@ class Cluster:
 
     def submitted(self, how: str, package: Path, rows: Path, out: Path, **conf: str) -> subprocess.Popen:
         """The child, sent with spark-submit; the package goes with `--py-files` alone."""
+        until(lambda: not self.executors(), "an executor of the application before is still there")
         settings = {"executor.memory": "512m", "driver.memory": "512m", "sql.shuffle.partitions": "4"} | conf
         settings |= {"ui.enabled": "false", "driver.host": "127.0.0.1", "log.level": "ERROR"}
         options = [f"--conf=spark.{name}={value}" for name, value in settings.items()]
