@@ -24,9 +24,8 @@ def resident(of: str) -> float:
     total = 0
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if os.getsid(int(folder.name)) == os.getsid(0) and of in (folder / "cmdline").read_text().replace(
-                "\0", " "
-            ):
+            command = (folder / "cmdline").read_text().replace("\0", " ")
+            if of in command and os.getsid(int(folder.name)) == os.getsid(0):
                 total += int((folder / "statm").read_text().split()[1]) * 4096
         except OSError:
             continue

@@ -7,7 +7,8 @@ import statistics
 import tempfile
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from windrow.errors import WindrowError
 
 PACKAGES = ("pyspark", "pyarrow")
 SEGMENT_TREE = "spark.sql.window.segmentTree.enabled"
+PARTITIONS = "spark.sql.shuffle.partitions"
 MINUTE = 60_000_000
 BUSY = "A small table is mostly Spark's own fixed cost, and a busy machine slows two cores more than one."
 #: what the experiments on Spark compare
@@ -93,11 +95,8 @@ def race(settings: Settings, tables: Tables, ways: Mapping[str, Way], facts: Row
         data = tables.of(way.share)
 
         def run() -> None:
-            for name, value in (way.config or {}).items():
-                tables.spark.conf.set(name, value)
-            way.make(data).write.format("noop").mode("overwrite").save()
-            for name in way.config or {}:
-                tables.spark.conf.unset(name)
+            with configured(tables.spark, way.config or {}):
+                way.make(data).write.format("noop").mode("overwrite").save()
 
         return run
 
@@ -111,6 +110,22 @@ def race(settings: Settings, tables: Tables, ways: Mapping[str, Way], facts: Row
         row = {"way": name, "repetition": repetition, "rows": given, "share": ways[name].share, "seconds": seconds}
         rows.append({**facts, **row, "us_a_row": seconds / given * 1e6})
     return rows
+
+
+@contextmanager
+def configured(spark: Any, config: Mapping[str, str]) -> Iterator[None]:
+    """Settings of the session for a while. Unset alone would leave Spark's defaults, not the session's."""
+    before = {name: spark.conf.get(name, None) for name in config}
+    for name, value in config.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, value)
 
 
 def _ready(run: Callable[[], Any]) -> Callable[[], Callable[[], Any]]:

@@ -26,14 +26,14 @@ import windrow
 from windrow import agg, win
 from windrow.bench.base import Claim, Experiment, Row, Settings, unmeasured
 from windrow.bench.judging import medians
-from windrow.bench.on_spark import MEASURE, PACKAGES, aim, bars, ratios, readings, session
+from windrow.bench.on_spark import MEASURE, PACKAGES, PARTITIONS, aim, bars, configured, ratios, readings, session
 from windrow.bench.results import figure
 from windrow.errors import WindrowError
 
 OURS, SPARK, LARGEST = "windrow", "Spark's window()", "windrow, the largest window alone"
 LATENESS = "1 minute"
 COMPACT = "spark.sql.streaming.stateStore.rocksdb.compactOnCommit"
-PARTITIONS, CORES = "spark.sql.shuffle.partitions", 2
+CORES = 2
 HUNDRED = "100 windows of 14 min to a day, 10 keys"
 #: a way to the answer: from a streaming DataFrame to a streaming DataFrame
 Make = Callable[[Any], Any]
@@ -187,26 +187,13 @@ def race(settings: Settings, streams: Streams, small: Streams, case: Case) -> li
     for way in case.ways.values() if settings.level in ("normal", "full") else ():
         streamed(*small.of(case.keys), way.make)
     found: list[Row] = []
-    with configured(streams.spark, COMPACT, str(case.compact).lower()):
+    with configured(streams.spark, {COMPACT: str(case.compact).lower()}):
         for repetition in range(settings.pick(1, 1, 3, 5)):
             for name, way in case.ways.items():
                 if repetition < way.repetitions:
                     told = streamed(*streams.of(case.keys, way.share), way.make, way.share)
                     found.append({"case": case.name, "way": name, "repetition": repetition, "share": way.share, **told})
     return found
-
-
-@contextmanager
-def configured(spark: Any, name: str, value: str) -> Iterator[None]:
-    """One of the session's settings for a while."""
-    before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        spark.conf.unset(name)
-        if before is not None:
-            spark.conf.set(name, before)
 
 
 def same_windows(streams: Streams, minutes: int) -> int:
@@ -247,7 +234,7 @@ def run(settings: Settings) -> list[Row]:
     count, triggers = settings.pick(2_000, 20_000, 1_000_000, 1_000_000), settings.pick(2, 4, 10, 10)
     streams = Streams(spark, count, triggers, settings.seed)
     rows: list[Row] = []
-    with configured(spark, PARTITIONS, str(CORES)):
+    with configured(spark, {PARTITIONS: str(CORES)}):
         windows = same_windows(small, 10)
         for case in settings.track(cases(settings), "spark-stream"):
             rows += race(settings, streams, small, case)

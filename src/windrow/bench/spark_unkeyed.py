@@ -15,6 +15,7 @@ from windrow.bench.base import Claim, Experiment, Row, Settings
 from windrow.bench.on_spark import (
     MEASURE,
     PACKAGES,
+    PARTITIONS,
     SEGMENT_TREE,
     Tables,
     Way,
@@ -27,7 +28,6 @@ from windrow.bench.on_spark import (
 )
 
 DAY = 86_400_000_000
-PARTITIONS = "spark.sql.shuffle.partitions"
 QUERY = windrow.Query(time="ts", windows=win.trailing("24 hours", closed="both"), aggregates={"most": agg.max("x")})
 
 
