@@ -1,4 +1,4 @@
-"""Writes the README's table of peers from the last `windrow bench peers`, and copies its picture.
+"""Writes the README's tables from the results of a `windrow bench`, and copies the picture of peers.
 
 python docs/update_readme.py [bench-results]
 """
@@ -13,10 +13,55 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- peers:begin -->", "<!-- peers:end -->"
+#: the experiments against Spark's own windows, and what their cases are cases of
+ON_SPARK = {
+    "spark-periodic": "sliding, ",
+    "spark-rows": "trailing, ",
+    "spark-udaf": "trailing, a user's own aggregate, ",
+    "spark-keys": "trailing 5 rows, ",
+    "spark-unkeyed": "trailing ",
+    "spark-stream": "stream, sliding, ",
+}
 
 
-def table(path: Path) -> str:
+def against_spark(folder: Path) -> str:
+    """Medians of all repetitions, a line for each case and each way of Spark's; ratios within a repetition."""
+    lines = ["| rows, and what is asked | windrow | Spark's own way | its | windrow is |", "|---|---|---|---|---|"]
+    for name, kind in ON_SPARK.items():
+        costs: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+        given: dict[tuple[str, str], int] = {}
+        with (folder / f"{name}.csv").open() as file:
+            for row in csv.DictReader(file):
+                costs[row["case"]][row["way"]][int(row["repetition"])] = float(row["us_a_row"])
+                given[row["case"], row["way"]] = int(row["rows"])
+        for case, ways in costs.items():
+            ours = ways.pop("windrow")
+            for way, theirs in ways.items():
+                if way.startswith("windrow"):
+                    continue
+                ratios = [cost / ours[repetition] for repetition, cost in theirs.items()]
+                mark = "‡" if given[case, way] < given[case, "windrow"] else ""
+                cost, its, times = (
+                    digits(statistics.median(some)) for some in (ours.values(), theirs.values(), ratios)
+                )
+                spread = f" ({digits(min(ratios))} – {digits(max(ratios))})" if len(ratios) > 1 else ""
+                lines.append(
+                    f"| {given[case, 'windrow'] / 1e6:g} M, {kind}{case} | **{cost}** | {way} | {its}{mark} "
+                    f"| {times}x as fast{spread} |"
+                )
+    lines.append("")
+    lines.append(
+        "‡ from a part of the rows, since all would take too long. Medians of one run on a shared 2-core machine."
+    )
+    return "\n".join(lines)
+
+
+def digits(number: float) -> str:
+    """Three digits, or a whole number where it is larger."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def against_peers(path: Path) -> str:
     """Medians of all repetitions, a line for each aggregate and window."""
     rates: dict[tuple[str, int], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     failed: dict[str, set[str]] = defaultdict(set)
@@ -55,14 +100,18 @@ def table(path: Path) -> str:
     return "\n".join(lines)
 
 
+def between(text: str, name: str, content: str) -> str:
+    """The text with other content between the marks of that name."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    head, rest = text.split(begin)
+    return f"{head}{begin}\n{content}\n{end}{rest.split(end)[1]}"
+
+
 def main(folder: str = "bench-results") -> None:
     results = ROOT / folder
     readme = ROOT / "README.md"
-    text = readme.read_text()
-    head, rest = text.split(BEGIN)
-    tail = rest.split(END)[1]
-    readme.write_text(f"{head}{BEGIN}\n{table(results / 'peers.csv')}\n{END}{tail}")
-    (ROOT / "docs" / "images").mkdir(exist_ok=True)
+    text = between(readme.read_text(), "spark", against_spark(results))
+    readme.write_text(between(text, "peers", against_peers(results / "peers.csv")))
     shutil.copy(results / "peers.png", ROOT / "docs" / "images" / "peers.png")
 
 

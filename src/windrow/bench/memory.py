@@ -95,7 +95,7 @@ def run(settings: Settings) -> list[Row]:
     windows = settings.pick(
         (100,), (70_000, 300_000), (5_000, 70_000, 600_000), (5_000, 70_000, 600_000, 3_000_000, 5_000_000)
     )
-    plain_windows = settings.pick((100,), (5_000, 20_000), (5_000, 70_000), (5_000, 70_000))
+    plain_windows = settings.pick((100,), (5_000, 20_000), (5_000, 20_000), (5_000, 70_000))
     children = settings.pick(1, 1, 1, 3)
     names = settings.pick(("two_stacks_lite",), QUICK, *[tuple(filter(takes_max, swag.ALGORITHMS))] * 2)
     rows: list[Row] = []
