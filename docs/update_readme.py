@@ -12,6 +12,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from windrow.bench.results import figure
+
 ROOT = Path(__file__).resolve().parent.parent
 #: the experiments against Spark's own windows, and what their cases are cases of
 ON_SPARK = {
@@ -42,9 +44,9 @@ def against_spark(folder: Path) -> str:
                 ratios = [cost / ours[repetition] for repetition, cost in theirs.items()]
                 mark = "‡" if given[case, way] < given[case, "windrow"] else ""
                 cost, its, times = (
-                    digits(statistics.median(some)) for some in (ours.values(), theirs.values(), ratios)
+                    figure(statistics.median(some)) for some in (ours.values(), theirs.values(), ratios)
                 )
-                spread = f" ({digits(min(ratios))} – {digits(max(ratios))})" if len(ratios) > 1 else ""
+                spread = f" ({figure(min(ratios))} – {figure(max(ratios))})" if len(ratios) > 1 else ""
                 lines.append(
                     f"| {given[case, 'windrow'] / 1e6:g} M, {kind}{case} | **{cost}** | {way} | {its}{mark} "
                     f"| {times}x as fast{spread} |"
@@ -54,11 +56,6 @@ def against_spark(folder: Path) -> str:
         "‡ from a part of the rows, since all would take too long. Medians of one run on a shared 2-core machine."
     )
     return "\n".join(lines)
-
-
-def digits(number: float) -> str:
-    """Three digits, or a whole number where it is larger."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def against_peers(path: Path) -> str:
