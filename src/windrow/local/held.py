@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from windrow.engine.inputs import Column, object_array
+from windrow.engine.inputs import Column
 from windrow.errors import WindrowError
 
 
@@ -50,55 +49,6 @@ class Held:
 
 def _at(column: Column, where: np.ndarray) -> Column:
     return Column(column.values[where], None if column.mask is None else column.mask[where], column.dtype)
-
-
-class Labels:
-    """Values that aggregates hand on without looking at them, each with a number."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, list] = {}
-        self._numbers: dict[str, dict] = {}
-
-    def numbers(self, name: str, column: Column) -> np.ndarray:
-        """A number for each value of a column, the same for the same value."""
-        values = self.values.setdefault(name, [])
-        known = self._numbers.setdefault(name, {_hashable(value): i for i, value in enumerate(values)})
-        objects = column.objects()
-        if set(map(type, objects)) - {type(None)} <= {str}:  # nearly always: each different text is looked at once
-            mine = {value: self._number(value, values, known) for value in dict.fromkeys(objects)}
-            return np.fromiter(map(mine.__getitem__, objects), np.int64, len(objects))
-        return np.fromiter((self._number(value, values, known) for value in objects), np.int64, len(objects))
-
-    @staticmethod
-    def _number(value: Any, values: list, known: dict) -> int:
-        key = _hashable(value)
-        number = known.get(key)
-        if number is None:
-            number = known[key] = len(values)
-            values.append(value)
-        return number
-
-    def cut(self, lengths: Mapping[str, int]) -> None:
-        """Forgets all numbers from these on."""
-        for name, values in self.values.items():
-            del values[lengths.get(name, 0) :]
-        self._numbers.clear()
-
-    def taken(self, name: str, numbers: np.ndarray, there: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """The values of these numbers, and which of them are not null."""
-        pool = object_array([*self.values.get(name, []), None])
-        known = np.fromiter((value is not None for value in pool), bool, len(pool))
-        at = np.where(True if there is None else there, numbers, len(pool) - 1)
-        return pool[at], known[at]
-
-
-def _hashable(value: Any) -> Any:
-    """A dictionary key that tells 1, 1.0 and True apart; what cannot be one is known by its text."""
-    try:
-        hash(value)
-    except TypeError:
-        return type(value), repr(value)
-    return type(value), value
 
 
 def coerced(name: str, column: Column, kind: str, dtype: np.dtype) -> Column:

@@ -55,6 +55,7 @@ class Live:
         """Takes in rows; the results that became final come back, in the kind of the rows."""
         if self.closed:
             raise WindrowError("this query was closed; open() a new one")
+        self.machine.tidy()
         with all_or_nothing(self):
             frame = frames.read(rows)
             arrived = self.arrivals.take(frame)

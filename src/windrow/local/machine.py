@@ -8,8 +8,9 @@ import numpy as np
 
 from windrow.engine.forward import going_forward, hold_back
 from windrow.frames import Times
-from windrow.local.held import Held, Labels
+from windrow.local.held import Held
 from windrow.local.intake import Intake, Ordered, column_measures, measure_dtype
+from windrow.local.labels import Labels
 from windrow.query import Query
 from windrow.sharing.choice import choose, for_rows
 from windrow.sharing.groups import Answer, Arrangement, arrange
@@ -114,6 +115,11 @@ class Machine:
             for name in lane.arrangement.row_numbers():
                 numbers[name] = self.labels.numbers(name, rows.column(name))
         return Intake(rows, rows.codes, np.arange(keys), times, measures, None, numbers)
+
+    def tidy(self) -> None:
+        """Forgets what nothing refers to any more; what a store refers to is not known here."""
+        if self.query.store is None:
+            self.labels.tidy(self.lane, self.row_lane)
 
     def forward(self, rows: Held, keys: int, closing: bool) -> tuple[Held, int, Held | None]:
         """The rows that do not go back along a column; how many do; those that wait, since equal ones may follow."""

@@ -223,7 +223,7 @@ def join(live: Live, pages: Iterable[Mapping[str, Any]]) -> None:
     """Puts pages into a live query that has begun and has no keys yet."""
     for page in pages:
         _join(live, page)
-    live.machine.labels._numbers.clear()
+    live.machine.labels.renew()
 
 
 def _join(live: Live, page: Mapping[str, Any]) -> None:

@@ -1,0 +1,140 @@
+"""Labels: values that aggregates hand on without looking at them, such as whose price was the highest.
+
+Partials and rows that are kept hold their numbers. A live query goes on for good, and most labels are never asked for:
+those that nothing refers to any more are forgotten now and then, and the others numbered anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from windrow.engine.inputs import Column, object_array
+from windrow.sharing.groups import ROW_OF, VALID_ROW_OF
+from windrow.sharing.lane import Lane
+from windrow.sharing.rowwise import RowLane
+
+#: fewer labels than these are not looked through
+FEW = 1 << 16
+#: of one of these types alone, a column's values are told apart as they are
+PLAIN = {str, int, bytes}
+
+
+class Labels:
+    """Values by number, one for each different value."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, list] = {}
+        self._known: dict[tuple[str, type], dict] = {}  # for a column and a type: value -> number
+        self._kept: dict[str, int] = {}  # how many there were when they were last looked through
+
+    def numbers(self, name: str, column: Column) -> np.ndarray:
+        """A number for each value of a column, the same for the same value."""
+        values = self.values.setdefault(name, [])
+        objects = column.objects()
+        kinds = set(map(type, objects)) - {type(None)}
+        kind = next(iter(kinds), str) if len(kinds) <= 1 and kinds <= PLAIN else object
+        keys = list(map(_hashable, objects)) if kind is object else objects
+        known = self._known.get((name, kind))
+        if known is None:
+            known = self._known[name, kind] = _numbered(values, kind)
+        new = {key: value for key, value in zip(keys, objects, strict=True) if key not in known}
+        known.update(zip(new, range(len(values), len(values) + len(new)), strict=True))
+        values.extend(new.values())
+        return np.fromiter(map(known.__getitem__, keys), np.int64, len(keys))
+
+    def taken(self, name: str, numbers: np.ndarray, there: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The values of these numbers, and which of them are not null."""
+        values = self.values.get(name, [])
+        used, at = np.unique(np.where(True if there is None else there, numbers, -1), return_inverse=True)
+        pool = object_array([values[i] if i >= 0 else None for i in used.tolist()])
+        known = np.fromiter((value is not None for value in pool), bool, len(pool))
+        return pool[at], known[at]
+
+    def cut(self, lengths: dict[str, int]) -> None:
+        """Forgets all numbers from these on."""
+        for name, values in self.values.items():
+            del values[lengths.get(name, 0) :]
+        self.renew()
+
+    def renew(self) -> None:
+        """The values have been changed from outside."""
+        self._known.clear()
+
+    def tidy(self, lane: Lane | None, row_lane: RowLane | None) -> None:
+        """Forgets labels that nothing in the lanes refers to, where there are twice as many as were needed last."""
+        for name, values in self.values.items():
+            if len(values) < 2 * max(FEW, self._kept.get(name, 0)):
+                continue
+            numbers = np.concatenate([np.empty(0, np.int64), *_in_slices(lane, name), *_in_rows(row_lane, name)])
+            used = np.unique(numbers[(numbers >= 0) & (numbers < len(values))])
+            kept = [values[i] for i in used.tolist()]
+            self._known.clear()
+            slices, rows = _slices_with(lane, name, used), _rows_with(row_lane, name, used)
+            self.values[name], self._kept[name] = kept, len(kept)
+            if lane is not None:
+                lane.slices = slices
+            if row_lane is not None:
+                row_lane.rows = rows
+
+
+def _numbered(values: list, kind: type) -> dict:
+    if kind is object:
+        return {_hashable(value): i for i, value in enumerate(values)}
+    return {value: i for i, value in enumerate(values) if value is None or type(value) is kind}
+
+
+def _hashable(value: Any) -> Any:
+    """A dictionary key that tells 1, 1.0 and True apart; what cannot be one is known by its text."""
+    try:
+        hash(value)
+    except TypeError:
+        return type(value), repr(value)
+    return type(value), value
+
+
+def _in_slices(lane: Lane | None, name: str) -> Iterator[np.ndarray]:
+    """The numbers of a column's labels in the partials of slices."""
+    if lane is not None and lane.slices is not None:
+        for group, slots in zip(lane.arrangement.groups, lane.slices.partials, strict=True):
+            yield from (slots[place] for place, (_, of) in group.labels().items() if of == name)
+
+
+def _in_rows(lane: RowLane | None, name: str) -> Iterator[np.ndarray]:
+    """And in the rows that are kept."""
+    if lane is not None and lane.rows is not None:
+        yield from (c.values for n, c in lane.rows.columns.items() if n in (ROW_OF + name, VALID_ROW_OF + name))
+
+
+def _slices_with(lane: Lane | None, name: str, used: np.ndarray) -> Any:
+    """The slices, with the places among `used` as numbers."""
+    if lane is None or lane.slices is None:
+        return None
+    partials: list[Any] = []
+    for group, slots in zip(lane.arrangement.groups, lane.slices.partials, strict=True):
+        mine = {place for place, (_, of) in group.labels().items() if of == name}
+        if mine:
+            slots = tuple(_among(used, slot) if place in mine else slot for place, slot in enumerate(slots))
+        partials.append(slots)
+    return replace(lane.slices, partials=partials)
+
+
+def _rows_with(lane: RowLane | None, name: str, used: np.ndarray) -> Any:
+    if lane is None or lane.rows is None:
+        return None
+    columns = {
+        n: replace(c, values=_among(used, c.values)) if n in (ROW_OF + name, VALID_ROW_OF + name) else c
+        for n, c in lane.rows.columns.items()
+    }
+    return replace(lane.rows, columns=columns)
+
+
+def _among(used: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Where each number is in `used`; one that means nothing becomes -1."""
+    if not len(used):
+        return np.full(len(numbers), -1)
+    at = np.minimum(np.searchsorted(used, numbers), len(used) - 1)
+    return np.where(used[at] == numbers, at, -1)
