@@ -25,7 +25,7 @@ if "WINDROW_ZIP" in os.environ:
 
 import windrow
 from windrow import agg, win
-from windrow.spark import counted_parts
+from windrow.spark import statistics
 
 spread = windrow.Aggregate(
     lift=lambda x: (x, x),
@@ -159,7 +159,7 @@ def main(how: str, path: str, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     if how == "stream":
         return stream(path, out)
-    counted_parts.WORTH = 1000
+    statistics.WORTH, statistics.SHARE, statistics.BYTES = 1000, 1, 0
     if how == "connect":
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "3")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 
 import numpy as np
 import pyarrow as pa
@@ -44,15 +45,20 @@ def ran(query: Query, table: pa.Table, rng: random.Random) -> pa.Table:
     schema = result_schema(query, table.schema)
     if sliceable(query):
         partials = partial_schema(query, table.schema)
-        fold, rows = Folded(query, partials), table.select(named_columns(query))
-        cut = rng.randint(0, table.num_rows)
-        if not in_any_order(query):  # parts of time, each in order
+        rows = table.select(named_columns(query))
+        if in_any_order(query):
+            cut = rng.randint(0, table.num_rows)
+            fold, parts = Folded(query, partials), (rows[cut:], rows[:cut])
+        else:  # parts of time, each in order
             rows = by_key(rows, (), [query.time])
-            times = rows[query.time].cast(pa.int64()).to_pylist()
-            while 0 < cut < len(times) and times[cut] == times[cut - 1]:
-                cut += 1
-        parts = [pa.Table.from_batches(fold(iter(batches(rng, part))), partials) for part in (rows[cut:], rows[:cut])]
-        slices = by_key(pa.concat_tables(parts), query.by, [FIRST])
+            times = [-(2**63) if t is None else t for t in rows[query.time].cast(pa.int64()).to_pylist()]
+            cut = bisect_left(times, rng.choice(times)) if times else 0
+            fold = Folded(query, partials, (*query.by, query.time))
+            parts = tuple(by_key(part, query.by, [query.time]) for part in (rows[cut:], rows[:cut]))
+        folded = [pa.Table.from_batches(fold(iter(batches(rng, part))), partials) for part in parts]
+        slices = pa.concat_tables(folded)
+        mixed = rng.sample(range(slices.num_rows), slices.num_rows)  # an exchange keeps no order
+        slices = by_key(slices.take(np.array(mixed, np.int64)), query.by, [FIRST])
         return pa.Table.from_batches(Answered(query, table.schema, schema)(iter(batches(rng, slices))), schema)
     rows = by_key(table, query.by, [] if query.time is None else [query.time])
     if not query.per_row or query.changes_only:

@@ -16,7 +16,7 @@ import windrow
 from tests.query.own_windows import Bursts
 from windrow import agg, swag, win
 from windrow.errors import WindrowError
-from windrow.spark import counted_parts
+from windrow.spark import statistics
 
 spread = windrow.Aggregate(
     lift=lambda x: (x, x),
@@ -335,7 +335,7 @@ def test_a_giant_key(spark, monkeypatch):
     times = np.sort(rng.integers(0, 10**12, n))
     big = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": [1] * n, "x": rng.integers(0, 99, n)})
     frame = spark.createDataFrame(big).repartition(4)
-    monkeypatch.setattr(counted_parts, "WORTH", 1000)
+    monkeypatch.setattr(statistics, "WORTH", 1000)
     aggregates = {"n": agg.sum("x"), "most": agg.max("x")}
     for windows in (win.trailing(1000), win.trailing("1 hour"), win.sliding(1000, every=300)):
         for by in (None, "k"):

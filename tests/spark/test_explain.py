@@ -10,7 +10,7 @@ from rich.console import Console
 
 import windrow
 from windrow import agg, win
-from windrow.spark import counted_parts, watching
+from windrow.spark import statistics, watching
 
 ANY_ORDER = {"n": agg.sum("x")}
 IN_ORDER = {"text": agg.concat("w")}
@@ -35,13 +35,15 @@ CASES = {
     "trailing time": (win.trailing("9 seconds"), IN_ORDER, "k", 1, 0),
     "trailing rows": (win.trailing(5), IN_ORDER, "k", 1, 0),
     "counted": (win.trailing(5), IN_ORDER, None, 1, 0),
-    "sequential": (win.sliding(5, every=2), IN_ORDER, None, 1, 0),
+    "counted windows": (win.sliding(5, every=2), IN_ORDER, None, 1, 0),
+    "sequential": (win.punctuated("x > 3"), IN_ORDER, None, 1, 0),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_said_is_what_spark_does(case, frame, monkeypatch):
-    monkeypatch.setattr(counted_parts, "WORTH", 10)
+    monkeypatch.setattr(statistics, "WORTH", 10)
+    monkeypatch.setattr(statistics, "SHARE", 1)
     windows, aggregates, by, rows, partials = CASES[case]
     query = windrow.Query(time="ts", by=by, windows=windows, aggregates=aggregates)
     steps, costs = told(query, frame)
@@ -56,7 +58,7 @@ def test_what_is_said_is_what_spark_does(case, frame, monkeypatch):
     for name, operator in (("exchange", "Exchange "), ("sort", "Sort "), ("ours", "MapInArrow |ArrowEvalPython ")):
         assert len(re.findall(operator, plan)) == who.count(name), (name, plan)
     assert "Expand" not in plan
-    if case == "counted":
+    if case.startswith("counted"):
         assert "parts of time" in steps[1][1]
     if case == "sequential":
         assert any("one task" in what for _, what in steps)

@@ -1,93 +1,133 @@
-"""Parts of time for windows that count rows: where they begin, and how far back their context goes, is counted first.
-
-Two small jobs over the time column alone: its range, then how many rows there are in each of a thousand steps.
-"""
+"""Parts of time for windows that count rows: where they begin and how far back their context goes is counted first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from pyspark.sql import functions as F
 
 from windrow.query import Query
-from windrow.spark.parts import PART, micros_of
-from windrow.spark.rows import CONTEXT
-from windrow.windows.base import ROWS
-from windrow.windows.kinds import Trailing
+from windrow.spark import statistics
+from windrow.spark.parts import PART, quoted
+from windrow.spark.rows import CONTEXT, Place
+from windrow.spark.statistics import STEP, STEPS, WHICH, Steps, stepped
+from windrow.windows.base import ROWS, TIME, Measure
+from windrow.windows.kinds import Periodic, Trailing
 
-STEPS = 1024
-#: fewer rows are not worth two jobs
-WORTH = 1 << 20
 #: a part is at least so many windows long, and there are about so many parts a core
 LONG, A_CORE = 4, 4
+OWN, LAST = "__windrow_own", "__windrow_last"
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """Parts as ranges of steps: each has steps `begin` to `end`, and as context those from `context` on."""
+    """Parts as ranges of steps: where each begins, where its context does, and how many rows are context in all."""
 
     begin: tuple[int, ...]
-    end: tuple[int, ...]
     context: tuple[int, ...]
+    copied: int
 
 
 def counting(query: Query) -> bool:
-    """Whether each row's answer needs no more than a known number of rows before it, and there is no key."""
-    if query.by or query.changes_only or query.time is None:
+    """Whether each answer needs no more than a known number of rows, and of a known time, before its last one."""
+    if query.changes_only or query.time is None:
         return False
-    return all(isinstance(w, Trailing) and w.measure == ROWS for w in query.windows.values())
+    windows = query.windows.values()
+    by_row = all(isinstance(w, Trailing) and w.measure in (ROWS, TIME) for w in windows)
+    return by_row or all(isinstance(w, Periodic) and w.measure == ROWS for w in windows)
 
 
 def reach(query: Query) -> int:
     """How many rows back windows reach."""
-    return max(int(w.range) for w in query.windows.values() if isinstance(w, Trailing)) + 1
+    return _longest(query, ROWS) + 1
 
 
-def cut(counts: Sequence[int], rows: int, reach: int) -> Cuts:
-    """Parts of at least so many rows; the context of each holds at least `reach` rows, or all there are.
+def _longest(query: Query, measure: Measure) -> int:
+    windows = (w for w in query.windows.values() if isinstance(w, (Trailing, Periodic)))
+    return max((int(w.range) for w in windows if w.measure == measure), default=0)
+
+
+def cut(counts: Sequence[int], rows: int, reach: int, back: int = 0) -> Cuts:
+    """Parts of at least so many rows; the context of each has at least `reach` rows and `back` steps, or all there are.
 
     >>> cut([5, 5, 1, 5, 5, 5], rows=10, reach=6)
-    Cuts(begin=(0, 2, 5), end=(2, 5, 6), context=(0, 0, 3))
+    Cuts(begin=(0, 2, 5), context=(0, 0, 3), copied=20)
+    >>> cut([5, 5, 1, 5, 5, 5], rows=10, reach=6, back=3)
+    Cuts(begin=(0, 2, 5), context=(0, 0, 2), copied=21)
     """
     before = np.concatenate([[0], np.cumsum(counts)])
     begin = [0]
     for step in range(1, len(counts)):
-        if before[step] - before[begin[-1]] >= rows:
+        if before[step] - before[begin[-1]] >= rows and before[step] < before[-1]:
             begin.append(step)
-    context = [max(0, int(np.searchsorted(before, before[b] - reach, "right")) - 1) for b in begin]
-    return Cuts(tuple(begin), (*begin[1:], len(counts)), tuple(context))
+    reached = [int(np.searchsorted(before, before[b] - reach, "right")) - 1 for b in begin]
+    context = [max(0, min(step, b - back)) for step, b in zip(reached, begin, strict=True)]
+    return Cuts(tuple(begin), tuple(context), int((before[begin] - before[context]).sum()))
 
 
-def with_context(query: Query, data: Any) -> tuple[Any, int] | None:
-    """Rows in parts, and as context where windows reach back to them; how many parts. None: too few rows for it."""
-    assert query.time is not None
-    micros = micros_of(data, query.time)
-    lowest, highest, rows = data.agg(F.min(micros), F.max(micros), F.count(micros)).first()
-    if rows < WORTH:
-        return None
-    width = (highest - lowest) // STEPS + 1
-    step = F.least(((micros - F.lit(lowest)) / F.lit(width)).cast("int"), F.lit(STEPS - 1))
-    counts = [0] * STEPS
-    for at, count in data.groupBy(step.alias("step")).count().collect():
-        if at is not None:
-            counts[at] = count
-    tasks = A_CORE * data.sparkSession.sparkContext.defaultParallelism if _classic(data) else 16
-    cuts = cut(counts, max(rows // tasks, LONG * reach(query)), reach(query))
-    own = _looked_up(np.searchsorted(cuts.begin, range(STEPS), "right") - 1, step)
-    last = _looked_up(np.searchsorted(cuts.context, range(STEPS), "right") - 1, step)  # parts after its own, up to it
-    mine = F.array(F.struct(own.alias(PART), F.lit(False).alias(CONTEXT)))
-    others = F.transform(F.sequence(own + 1, last), lambda part: F.struct(part.alias(PART), F.lit(True).alias(CONTEXT)))
-    placed = F.when(last > own, F.concat(mine, others)).otherwise(mine)
-    return data.select("*", F.inline(placed)), len(cuts.begin)
+def cut_up(query: Query, data: Any, counted: Sequence[Steps]) -> dict[Steps, Cuts]:
+    """What can be cut: not rows of nearly the same time, nor where half as many rows again would be context."""
+    rows = max(sum(one.rows for one in counted) // (A_CORE * statistics.cores(data)), LONG * reach(query))
+    by_time = _longest(query, TIME)
+    found = {}
+    for one in counted:
+        back = by_time // one.width + 2 if by_time else 0  # a row's step is rounded down, and so is that of its time
+        cuts = cut(one.counts, rows, reach(query), back)
+        if len(cuts.begin) > 1 and 2 * cuts.copied <= one.rows:
+            found[one] = cuts
+    return found
+
+
+def with_context(query: Query, data: Any, parts: Mapping[Steps, Cuts]) -> Any:
+    """Rows in parts, numbered through, and as context where windows reach back to them. Other keys are in part -1."""
+    own, last = [], []  # of each step: its part, and the last one in which it is context
+    for first, cuts in zip(_firsts(parts), parts.values(), strict=True):
+        own += (np.searchsorted(cuts.begin, range(STEPS), "right") - 1 + first).tolist()
+        last += (np.searchsorted(cuts.context, range(STEPS), "right") - 1 + first).tolist()
+    placed = stepped(query, data, list(parts))
+    at = F.col(WHICH) * F.lit(STEPS) + F.col(STEP) + 1
+    placed = placed.withColumns({OWN: _looked_up(own, at), LAST: _looked_up(last, at)})
+    mine = F.array(F.struct(F.col(OWN).alias(PART), F.lit(False).alias(CONTEXT)))
+    others = F.transform(
+        F.sequence(F.col(OWN) + 1, F.col(LAST)), lambda part: F.struct(part.alias(PART), F.lit(True).alias(CONTEXT))
+    )
+    placings = F.when(F.col(LAST) > F.col(OWN), F.concat(mine, others)).otherwise(mine)
+    return placed.select(*map(quoted, data.columns), F.inline(placings))
+
+
+def places(parts: Mapping[Steps, Cuts]) -> dict[int, Place]:
+    """For each part, which of its key's rows it has."""
+    found = {}
+    for first, (one, cuts) in zip(_firsts(parts), parts.items(), strict=True):
+        before = np.concatenate([[0], np.cumsum(one.counts)])
+        ends = [*(int(before[b]) for b in cuts.begin[1:]), None]
+        for i, (context, begin, end) in enumerate(zip(cuts.context, cuts.begin, ends, strict=True)):
+            found[first + i] = Place(int(before[context]), int(before[begin]), end)
+    return found
+
+
+def _firsts(parts: Mapping[Steps, Cuts]) -> list[int]:
+    """The number of each key's first part."""
+    return [0, *accumulate(len(cuts.begin) for cuts in parts.values())][:-1]
+
+
+def told(query: Query, parts: Mapping[Steps, Cuts]) -> str:
+    """For `explain`."""
+    number, keys = sum(len(cuts.begin) for cuts in parts.values()), len(parts)
+    which = f"rows of {keys} large {'key' if keys == 1 else 'keys'}" if query.by else "rows"
+    by_time = _longest(query, TIME)
+    before = f"{reach(query):,} rows{f', or {by_time / 1e6:g} s,' if by_time else ''} before it as context"
+    counted = "two small jobs have counted rows, so that parts are even"
+    return f"puts {which} into {number} parts of time, each with the {before}; {counted}"
 
 
 def _looked_up(values: Iterable[int], at: Any) -> Any:
-    """A step's value; one expression as text, since a call of Spark's for each of a thousand takes seconds."""
-    return F.element_at(F.expr(f"array({', '.join(map(str, values))})"), at + 1)
+    """The value at a place, -1 without one; as text, since a call of Spark's for each of a thousand takes seconds.
 
-
-def _classic(data: Any) -> bool:
-    return "connect" not in type(data).__module__
+    `element_at` is not asked for the place null: it says that it never gives null, and gives the last value.
+    """
+    return F.when(at.isNotNull(), F.element_at(F.expr(f"array({', '.join(map(str, values))})"), at)).otherwise(-1)

@@ -73,11 +73,12 @@ class Folded:
 
     query: Query
     schema: pa.Schema  # of the partials
-    #: the rows are sorted by the part of time they are in, and in order there; None: they are in no order
-    part: str | None = None
+    #: the rows are sorted by these, the key and the time; none: they are in no order
+    order: tuple[str, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        tables = gathered(batches) if self.part is None else by_key(batches, [self.part], lambda rows: rows)
+        # rows of one time stay together: it is by their first row's time that a slice's partials are put in order
+        tables = by_key(batches, self.order, lambda rows: rows) if self.order else gathered(batches)
         for chunk in tables:
             yield from self._slices(chunk.combine_chunks()).to_batches()
 

@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 from windrow.errors import WindrowError
 from windrow.local.intake import column_measures, named_columns
 from windrow.query import Query
-from windrow.spark import counted_parts, parts
+from windrow.spark import counted_parts, parts, statistics
 from windrow.spark.explaining import EXCHANGE, OURS, SORT, SPARK
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
 from windrow.spark.parts import quoted
 from windrow.spark.plan import ANSWERS, Plan, arrow_schema, beside, mapped
-from windrow.spark.rows import CONTEXT, Beside, SortedRows
+from windrow.spark.rows import CONTEXT, Beside, CountedRows, SortedRows
 from windrow.spark.shapes import result_schema
 from windrow.spark.stream_plan import AsStream, too_far_ahead
 
@@ -46,7 +46,7 @@ def planned(query: Query, data: Any) -> Plan:
     check_columns(query, data)
     if data.isStreaming:
         return AsStream(query, data)
-    if sliceable(query) and (in_any_order(query) or not query.by):
+    if sliceable(query) and (in_any_order(query) or not query.by or statistics.large_keys(query, data)):
         return BySlices(query, data)
     return ByRows(query, data)
 
@@ -71,14 +71,17 @@ class BySlices(Plan):
         query, rows = self.query, arrow_schema(self.data)
         partials, answers = partial_schema(query, rows), result_schema(query, rows)
         data = self._read()
-        part = None
+        order: tuple[str, ...] = ()
         if not in_any_order(query):
-            part = parts.PART
+            order = (*query.by, query.time or "")
             data = parts.alone(query, data.withColumn(TIE, F.monotonically_increasing_id()))
-            data = data.repartition(part).sortWithinPartitions(part, quoted(query.time or ""), TIE).drop(TIE)
-            self._step(EXCHANGE, f"of the rows, by parts of {parts.length(query) / 1e6:g} s")
-            self._step(SORT, f"of the rows, by {query.time} in each part: an aggregate here needs their order")
-        data = mapped(data, Folded(query, partials, part), partials)
+            data = data.repartition(*map(quoted, query.by), parts.PART).drop(parts.PART)
+            data = data.sortWithinPartitions(*map(quoted, order), TIE).drop(TIE)
+            by = "".join(f"{name}, " for name in query.by)
+            large = ": a sample has shown keys that are too large for a task" if by else ""
+            self._step(EXCHANGE, f"of the rows, by {by}parts of {parts.length(query) / 1e6:g} s{large}")
+            self._step(SORT, f"of the rows, by {', '.join(order)}: an aggregate here needs their order")
+        data = mapped(data, Folded(query, partials, order), partials)
         self._step(OURS, "in each task, the rows of each (key, slice) are folded into one partial")
         data = data.repartition(*map(quoted, query.by)) if query.by else data.repartition(1)
         self._step(EXCHANGE, f"of the partials, {'by ' + ', '.join(query.by) if query.by else 'to one task'}")
@@ -95,7 +98,7 @@ class ByRows(Plan):
         query, rows = self.query, arrow_schema(self.data)
         answers = result_schema(query, rows)
         data = self._read().withColumn(TIE, F.monotonically_increasing_id())
-        by = query.by
+        by, places = query.by, {}
         if parts.reaching(query):
             data, by = parts.with_context(query, data), (*by, parts.PART)
             self._step(
@@ -103,13 +106,10 @@ class ByRows(Plan):
                 f"puts rows into parts of {parts.length(query) / 1e6:g} s, each with the "
                 f"{parts.reach(query) / 1e6:g} s before it as context, so that a large key is no task of its own",
             )
-        elif counted_parts.counting(query) and (counted := counted_parts.with_context(query, data)) is not None:
-            (data, number), by = counted, (parts.PART,)
-            self._step(
-                SPARK,
-                f"puts rows into {number} parts of time, each with the {counted_parts.reach(query):,} rows before it "
-                "as context; two small jobs have counted rows, so that parts are even",
-            )
+        elif counted_parts.counting(query) and (found := self._counted_parts()):
+            data, by = counted_parts.with_context(query, data, found), (*by, parts.PART)
+            places = counted_parts.places(found)
+            self._step(SPARK, counted_parts.told(query, found))
         if by:
             data = data.repartition(*map(quoted, by))
             self._step(EXCHANGE, f"of the rows, by {', '.join(map(_plainly, by))}")
@@ -122,7 +122,13 @@ class ByRows(Plan):
         if query.per_row and not query.changes_only:
             return self._beside(data, by, pa.schema(list(answers)[len(rows) :]), rows.names)
         self._step(OURS, "one pass over each partition, keys told apart inside the kernel")
-        return mapped(data, SortedRows(query, answers, by), answers)
+        work = CountedRows(query, answers, by, parts.PART, places) if places else SortedRows(query, answers, by)
+        return mapped(data.drop(CONTEXT), work, answers)
+
+    def _counted_parts(self) -> dict[statistics.Steps, counted_parts.Cuts]:
+        """What is cut into parts of about so many rows: large keys, or without a key all rows."""
+        steps = statistics.steps_of_large_keys if self.query.by else statistics.steps_of_all
+        return counted_parts.cut_up(self.query, self.data, steps(self.query, self.data))
 
     def _beside(self, data: Any, by: tuple[str, ...], added: pa.Schema, names: list[str]) -> Any:
         """The rows with their answers; context has done its work then."""

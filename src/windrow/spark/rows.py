@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow import frames
 from windrow.local.batch import Local
 from windrow.local.intake import column_measures, named_columns
 from windrow.local.live import Live
@@ -52,6 +54,37 @@ class SortedRows:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Which of its key's rows a part of time has, counted from 0."""
+
+    first: int  # of its context
+    begin: int  # of its own
+    end: int | None  # the next part begins; None: it is the last one
+
+
+@dataclass(frozen=True)
+class CountedRows(SortedRows):
+    """The same for windows that begin with every so manieth row of a key: where a part begins is told.
+
+    A window is of the part in which its last row is; the part's context has all of its rows.
+    """
+
+    part: str  # the column
+    places: Mapping[int, Place]
+
+    def _whole(self, rows: pa.Table) -> pa.Table:
+        parts = rows[self.part].to_numpy()
+        found = [super()._whole(rows.filter(parts < 0))] if (parts < 0).any() else []
+        for part in np.unique(parts[parts >= 0]):
+            one = self._streamed()
+            found += [one.push(rows.filter(parts == part)), one.close()]
+        return pa.concat_tables(conformed(table, self.schema) for table in found)
+
+    def _streamed(self) -> OneKey:
+        return OnePart(self)
+
+
+@dataclass(frozen=True)
 class Beside:
     """Answers as one column of structs, as many as there are rows and in their order.
 
@@ -87,6 +120,38 @@ class OneKey:
 
     def close(self) -> pa.Table:
         return self.live.close()
+
+
+class OnePart(OneKey):
+    """A part of a key, as a live query that is told how many rows there were before."""
+
+    def __init__(self, of: CountedRows) -> None:
+        super().__init__(of._keyed(), of.schema)
+        self.of, self.place = of, Place(0, 0, None)
+
+    def push(self, rows: pa.Table) -> pa.Table:
+        if not self.live.machine.begun:
+            self._begin(rows)
+        return self._own(self.live.push(rows))
+
+    def close(self) -> pa.Table:
+        return self._own(self.live.close())
+
+    def _begin(self, rows: pa.Table) -> None:
+        self.place = self.of.places.get(rows[self.of.part][0].as_py(), self.place)
+        arrivals, machine = self.live.arrivals, self.live.machine
+        arrivals.begin(frames.read(rows.schema.empty_table()))
+        machine.begin(arrivals.nothing(), arrivals.ticks)
+        for lane in machine.lanes:
+            lane.keys.grow(1, lane.dtypes)
+            lane.keys.count[0] = self.place.first
+
+    def _own(self, results: pa.Table) -> pa.Table:
+        """Without windows that end in another part."""
+        mine = pc.greater(results["end"], self.place.begin)
+        if self.place.end is not None:
+            mine = pc.and_(mine, pc.less_equal(results["end"], self.place.end))
+        return results.filter(mine)
 
 
 def _nulls(schema: pa.Schema, count: int) -> pa.Table:
