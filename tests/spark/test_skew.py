@@ -7,8 +7,10 @@ import re
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
 import windrow
@@ -175,6 +177,19 @@ def test_the_last_windows_where_they_are_asked_for(read):
     aggregates = {"text": agg.concat("w")}
     query = windrow.Query(time="ts", by="k", windows=win.sliding(10, every=3), aggregates=aggregates, partial=True)
     assert "large" in check(query, read(table), table)
+
+
+@pytest.mark.parametrize("windows", [win.trailing(9), win.tumbling(9)], ids=str)
+def test_a_table_that_changes_is_an_error(windows, spark, tmp_path):
+    """A row more than were counted: windows of the next part would lack one."""
+    path = tmp_path / "rows.parquet"
+    table = rows().filter(pc.is_valid(rows()["ts"])).sort_by("ts")
+    pq.write_table(table, path)
+    query = windrow.Query(time="ts", by="k", windows=windows, aggregates={"text": agg.concat("w")})
+    results = query.run(spark.read.parquet(str(path)))
+    pq.write_table(pa.concat_tables([table, table.filter(pc.equal(table["k"], "large")).slice(500, 1)]), path)
+    with pytest.raises(PythonException, match=r"the table changes while it is read; cache\(\) or checkpoint\(\) it"):
+        results.toArrow()
 
 
 ORDERED_WINDOWS = {

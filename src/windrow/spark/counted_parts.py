@@ -103,10 +103,10 @@ def places(parts: Mapping[Steps, Cuts]) -> dict[int, Place]:
     """For each part, which of its key's rows it has."""
     found = {}
     for first, (one, cuts) in zip(_firsts(parts), parts.items(), strict=True):
-        before = np.concatenate([[0], np.cumsum(one.counts)])
-        ends = [*(int(before[b]) for b in cuts.begin[1:]), None]
-        for i, (context, begin, end) in enumerate(zip(cuts.context, cuts.begin, ends, strict=True)):
-            found[first + i] = Place(int(before[context]), int(before[begin]), end)
+        before = [0, *accumulate(one.counts)]
+        steps = zip(cuts.context, cuts.begin, (*cuts.begin[1:], STEPS), strict=True)
+        for part, (context, begin, end) in enumerate(steps, first):
+            found[part] = Place(before[context], before[begin], before[end], last=end == STEPS)
     return found
 
 

@@ -15,7 +15,7 @@ from windrow.spark.explaining import EXCHANGE, OURS, SORT, SPARK
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
 from windrow.spark.parts import quoted
 from windrow.spark.plan import ANSWERS, Plan, arrow_schema, beside, mapped
-from windrow.spark.rows import CONTEXT, Beside, CountedRows, SortedRows
+from windrow.spark.rows import CONTEXT, Beside, CountedRows, Place, SortedRows
 from windrow.spark.shapes import result_schema
 from windrow.spark.stream_plan import AsStream, too_far_ahead
 
@@ -98,7 +98,8 @@ class ByRows(Plan):
         query, rows = self.query, arrow_schema(self.data)
         answers = result_schema(query, rows)
         data = self._read().withColumn(TIE, F.monotonically_increasing_id())
-        by, places = query.by, {}
+        by = query.by
+        places: dict[int, Place] = {}
         if parts.reaching(query):
             data, by = parts.with_context(query, data), (*by, parts.PART)
             self._step(
@@ -120,28 +121,28 @@ class ByRows(Plan):
         data = data.sortWithinPartitions(*map(quoted, order)).drop(TIE)
         self._step(SORT, f"of the rows, by {', '.join(map(_plainly, order))}")
         if query.per_row and not query.changes_only:
-            return self._beside(data, by, pa.schema(list(answers)[len(rows) :]), rows.names)
+            added = pa.schema(list(answers)[len(rows) :])
+            return self._beside(data, SortedRows(query, added, by, places), rows.names)
         self._step(OURS, "one pass over each partition, keys told apart inside the kernel")
-        work = CountedRows(query, answers, by, parts.PART, places) if places else SortedRows(query, answers, by)
-        return mapped(data.drop(CONTEXT), work, answers)
+        work = CountedRows if places else SortedRows
+        return mapped(data.drop(CONTEXT), work(query, answers, by, places), answers)
 
     def _counted_parts(self) -> dict[statistics.Steps, counted_parts.Cuts]:
         """What is cut into parts of about so many rows: large keys, or without a key all rows."""
         steps = statistics.steps_of_large_keys if self.query.by else statistics.steps_of_all
         return counted_parts.cut_up(self.query, self.data, steps(self.query, self.data))
 
-    def _beside(self, data: Any, by: tuple[str, ...], added: pa.Schema, names: list[str]) -> Any:
+    def _beside(self, data: Any, work: SortedRows, names: list[str]) -> Any:
         """The rows with their answers; context has done its work then."""
-        work = SortedRows(self.query, added, by)
         columns = work.columns or (names[0],)
         what = ", ".join(map(_plainly, columns))
         told = f"one pass over {what} of each partition, keys told apart inside the kernel"
         self._step(OURS, f"{told}; the answers go beside the rows, which stay in Spark")
-        data = beside(data, Beside(work, columns), columns, added)
+        data = beside(data, Beside(work, columns), columns, work.schema)
         if CONTEXT in data.columns:
             data = data.filter(~F.col(CONTEXT))
         answers = F.col(ANSWERS)
-        return data.select(*map(quoted, names), *[answers.getField(name).alias(name) for name in added.names])
+        return data.select(*map(quoted, names), *[answers.getField(name).alias(name) for name in work.schema.names])
 
 
 def _plainly(name: str) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow import frames
+from windrow.errors import WindrowError
 from windrow.local.batch import Local
 from windrow.local.intake import column_measures, named_columns
 from windrow.local.live import Live
@@ -22,6 +24,16 @@ CONTEXT = "__windrow_context"
 
 
 @dataclass(frozen=True)
+class Place:
+    """Which of its key's rows a part of time has, counted from 0."""
+
+    first: int  # of its context
+    begin: int  # of its own
+    end: int  # where the next part begins
+    last: bool  # there is none
+
+
+@dataclass(frozen=True)
 class SortedRows:
     """What a worker does with a partition's rows."""
 
@@ -29,11 +41,31 @@ class SortedRows:
     schema: pa.Schema  # of the result
     #: the key, with the part of time that a row is in where keys are split
     by: tuple[str, ...]
+    #: for the parts of which it is known: which rows they have
+    places: Mapping[int, Place] = field(default_factory=dict)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         streams = not column_measures(self.query)  # rows along a column may have to be sorted once more
+        if self.places:
+            batches = self._as_counted(batches)
         for table in by_key(batches, self.by, self._whole, self._streamed if streams else None):
             yield from conformed(table, self.schema).to_batches()
+
+    def _as_counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches; an error where parts have other rows than were counted: windows would lack some."""
+        assert self.query.time is not None
+        seen: Counter[int] = Counter()
+        for batch in batches:
+            parts = batch[self.by[-1]].filter(pc.is_valid(batch[self.query.time]))
+            seen.update({count["values"]: count["counts"] for count in pc.value_counts(parts).to_pylist()})
+            yield batch
+        for part, rows in seen.items():
+            place = self.places.get(part)
+            if place is not None and rows != place.end - place.first:
+                raise WindrowError(
+                    f"a part of the table had {place.end - place.first:,} rows when they were counted and has {rows:,} "
+                    "now: the table changes while it is read; cache() or checkpoint() it"
+                )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -54,26 +86,14 @@ class SortedRows:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Which of its key's rows a part of time has, counted from 0."""
-
-    first: int  # of its context
-    begin: int  # of its own
-    end: int | None  # the next part begins; None: it is the last one
-
-
-@dataclass(frozen=True)
 class CountedRows(SortedRows):
     """The same for windows that begin with every so manieth row of a key: where a part begins is told.
 
     A window is of the part in which its last row is; the part's context has all of its rows.
     """
 
-    part: str  # the column
-    places: Mapping[int, Place]
-
     def _whole(self, rows: pa.Table) -> pa.Table:
-        parts = rows[self.part].to_numpy()
+        parts = rows[self.by[-1]].to_numpy()
         found = [super()._whole(rows.filter(parts < 0))] if (parts < 0).any() else []
         for part in np.unique(parts[parts >= 0]):
             one = self._streamed()
@@ -127,7 +147,7 @@ class OnePart(OneKey):
 
     def __init__(self, of: CountedRows) -> None:
         super().__init__(of._keyed(), of.schema)
-        self.of, self.place = of, Place(0, 0, None)
+        self.of, self.place = of, Place(0, 0, 0, last=True)
 
     def push(self, rows: pa.Table) -> pa.Table:
         if not self.live.machine.begun:
@@ -138,7 +158,7 @@ class OnePart(OneKey):
         return self._own(self.live.close())
 
     def _begin(self, rows: pa.Table) -> None:
-        self.place = self.of.places.get(rows[self.of.part][0].as_py(), self.place)
+        self.place = self.of.places.get(rows[self.of.by[-1]][0].as_py(), self.place)
         arrivals, machine = self.live.arrivals, self.live.machine
         arrivals.begin(frames.read(rows.schema.empty_table()))
         machine.begin(arrivals.nothing(), arrivals.ticks)
@@ -149,7 +169,7 @@ class OnePart(OneKey):
     def _own(self, results: pa.Table) -> pa.Table:
         """Without windows that end in another part."""
         mine = pc.greater(results["end"], self.place.begin)
-        if self.place.end is not None:
+        if not self.place.last:
             mine = pc.and_(mine, pc.less_equal(results["end"], self.place.end))
         return results.filter(mine)
 

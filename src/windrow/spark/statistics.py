@@ -23,7 +23,10 @@ WORTH = 1 << 20
 #: of the rows are looked at to find large keys, in tables of so many bytes or more, as Spark estimates them
 SHARE, BYTES = 1 / 64, 64 << 20
 #: keys of these types are the same where their hashes' inputs are
-HASHED = ("tinyint", "smallint", "int", "bigint", "string", "binary", "date", "timestamp", "timestamp_ntz", "boolean")
+HASHED = {
+    "tinyint", "smallint", "int", "bigint", "decimal", "string", "binary", "date", "timestamp", "timestamp_ntz",
+    "boolean",
+}  # fmt: skip
 #: what Spark reads again at little cost: no exchange, no join, no Python
 CHEAP = {
     "LogicalRelation", "DataSourceV2ScanRelation", "HiveTableRelation", "InMemoryRelation", "LocalRelation",
@@ -152,7 +155,7 @@ def _hash(by: Sequence[str], seed: int) -> Any:
 
 def _hashed(query: Query, data: Any) -> bool:
     kinds = dict(data.dtypes)
-    return all(kinds[name] in HASHED for name in query.by)
+    return all(kinds[name].split("(")[0] in HASHED for name in query.by)
 
 
 def _rereadable(data: Any) -> bool:
