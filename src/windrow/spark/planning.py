@@ -116,7 +116,8 @@ class ByRows(Plan):
             self._step(EXCHANGE, f"of the rows, by {', '.join(map(_plainly, by))}")
         else:
             data = data.repartition(1)
-            self._step(EXCHANGE, "of the rows, to one task: without a key, these windows are sequential")
+            why = "rows are too few to be cut" if counted_parts.counting(query) else "these windows are sequential"
+            self._step(EXCHANGE, f"of the rows, to one task: there is no key, and {why}")
         order = [*by, *([query.time] if query.time is not None else []), TIE]
         data = data.sortWithinPartitions(*map(quoted, order)).drop(TIE)
         self._step(SORT, f"of the rows, by {', '.join(map(_plainly, order))}")
