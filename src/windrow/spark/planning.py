@@ -116,7 +116,8 @@ class ByRows(Plan):
             self._step(EXCHANGE, f"of the rows, by {', '.join(map(_plainly, by))}")
         else:
             data = data.repartition(1)
-            why = "rows are too few to be cut" if counted_parts.counting(query) else "these windows are sequential"
+            cut = "rows are too few, or their times too alike, to be cut"
+            why = cut if counted_parts.counting(query) else "these windows are sequential"
             self._step(EXCHANGE, f"of the rows, to one task: there is no key, and {why}")
         order = [*by, *([query.time] if query.time is not None else []), TIE]
         data = data.sortWithinPartitions(*map(quoted, order)).drop(TIE)
