@@ -20,7 +20,7 @@ ON_SPARK = {
     "spark-periodic": "sliding, ",
     "spark-rows": "trailing, ",
     "spark-udaf": "trailing, a user's own aggregate, ",
-    "spark-keys": "trailing, max, ",
+    "spark-keys": "trailing 5 rows, ",
     "spark-unkeyed": "trailing ",
     "spark-stream": "stream, sliding, ",
 }

@@ -159,7 +159,7 @@ def main(how: str, path: str, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     if how == "stream":
         return stream(path, out)
-    statistics.WORTH, statistics.SHARE, statistics.BYTES = 1000, 1, 0
+    statistics.WORTH, statistics.SHARE, statistics.BYTES, statistics.A_TASK = 1000, 1, 0, 1
     if how == "connect":
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "3")

@@ -45,11 +45,11 @@ def rows(n: int = 4000, seed: int = 0, time=MANY) -> pa.Table:
 
 @pytest.fixture(autouse=True)
 def looking(monkeypatch):
-    """At all rows of any table, on more cores than there are."""
+    """At all rows of any table, on more cores than there are: keys of an eighth of the rows are large."""
     monkeypatch.setattr(statistics, "BYTES", 0)
     monkeypatch.setattr(statistics, "SHARE", 1)
     monkeypatch.setattr(statistics, "WORTH", 100)
-    monkeypatch.setattr(statistics, "cores", lambda data: 8)
+    monkeypatch.setattr(statistics, "cores", lambda data: 16)
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_windows_by_time_with_aggregates_in_order(windows, read):
 ALIKE = win.trailing(9)
 
 
-@pytest.mark.parametrize("why", ["even", "few rows", "small", "floats", "join", "Python", "one core", "no time"])
+@pytest.mark.parametrize("why", ["even", "few rows", "small", "floats", "join", "Python", "two cores", "no time"])
 def test_where_nothing_is_split(why, read, monkeypatch):
     """Keys are alike; to look would cost too much; to split would bring nothing."""
     table = rows()
@@ -223,9 +223,9 @@ def test_where_nothing_is_split(why, read, monkeypatch):
         monkeypatch.setattr(statistics, "BYTES", 64 << 20)
     elif why == "floats":
         table = table.set_column(1, "k", pa.array(np.where(np.arange(len(table)) % 9, 1.0, 2.0)))
-    elif why == "one core":
+    elif why == "two cores":
         table = table.set_column(1, "k", pa.array(["large"] * len(table)))
-        monkeypatch.setattr(statistics, "cores", lambda data: 1)
+        monkeypatch.setattr(statistics, "cores", lambda data: 2)
     frame = read(table)
     if why == "join":
         frame = frame.join(frame.select("k").distinct(), "k")

@@ -70,14 +70,16 @@ def cut(counts: Sequence[int], rows: int, reach: int, back: int = 0) -> Cuts:
 
 
 def cut_up(query: Query, data: Any, counted: Sequence[Steps]) -> dict[Steps, Cuts]:
-    """What can be cut: not rows of nearly the same time, nor where half as many rows again would be context."""
+    """What can be cut, into parts that are long enough: at most half as many rows again are context."""
     rows = max(sum(one.rows for one in counted) // (A_CORE * statistics.cores(data)), LONG * reach(query))
     by_time = _longest(query, TIME)
     found = {}
     for one in counted:
         back = by_time // one.width + 2 if by_time else 0  # a row's step is rounded down, and so is that of its time
-        cuts = cut(one.counts, rows, reach(query), back)
-        if len(cuts.begin) > 1 and 2 * cuts.copied <= one.rows:
+        cuts, longer = cut(one.counts, rows, reach(query), back), 2 * rows
+        while 2 * cuts.copied > one.rows:
+            cuts, longer = cut(one.counts, longer, reach(query), back), 2 * longer
+        if len(cuts.begin) > 1:
             found[one] = cuts
     return found
 

@@ -113,7 +113,8 @@ class ByRows(Plan):
             self._step(SPARK, counted_parts.told(query, found))
         if by:
             data = data.repartition(*map(quoted, by))
-            self._step(EXCHANGE, f"of the rows, by {', '.join(map(_plainly, by))}")
+            whole = "" if parts.PART in by else ", each key to one task"
+            self._step(EXCHANGE, f"of the rows, by {', '.join(map(_plainly, by))}{whole}")
         else:
             data = data.repartition(1)
             cut = "rows are too few, or their times too alike, to be cut"

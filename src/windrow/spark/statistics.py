@@ -34,6 +34,8 @@ CHEAP = {
 }  # fmt: skip
 #: Spark's estimate where it knows nothing
 UNKNOWN = 2**63 - 1
+#: so many cores a task keeps busy, one with Spark's part of it and one with ours: a key alone can do no better
+A_TASK = 2
 #: more keys are never split
 MOST = 64
 #: steps are between these shares of the times: a few wild ones would leave all others in one step
@@ -70,11 +72,12 @@ class Seen:
 
 
 def large_keys(query: Query, data: Any) -> list[Seen]:
-    """The keys that are more of all rows than a core is of all cores, the largest first; where looking is cheap."""
-    if not query.by or query.time is None or cores(data) == 1 or not _hashed(query, data) or not _rereadable(data):
+    """The keys that are more of all rows than a task is of all cores, the largest first; where looking is cheap."""
+    few = cores(data) <= A_TASK
+    if few or not query.by or query.time is None or not _hashed(query, data) or not _rereadable(data):
         return []
     seen, rows = _seen(query, data)
-    large = [key for key in seen if key.rows >= max(WORTH, rows / cores(data))]
+    large = [key for key in seen if key.rows >= max(WORTH, A_TASK * rows / cores(data))]
     return sorted(large, key=lambda key: -key.rows)[:MOST]
 
 
