@@ -11,7 +11,6 @@ import windrow
 from tests.query import cases
 from tests.query.cases import assert_same
 from windrow import agg, stores, win
-from windrow.errors import WindrowError
 from windrow.local import labels
 
 WINDOWS = {
@@ -35,6 +34,15 @@ VALUES = {
     "few": (pa.string(), lambda i: "abc"[i % 3]),
 }
 AGGREGATES = {"top": agg.max_by("order", "x"), "low": agg.min_by("order", "x"), "one": agg.first("order")}
+
+
+BAD = 12345.0
+
+
+def refused(x):
+    if x == BAD:
+        raise ValueError("not that")
+    return x
 
 
 def arrow_rows(result: pa.Table) -> list[dict]:
@@ -92,15 +100,19 @@ def test_labels_are_right_and_forgotten(window, values):
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("window", WINDOWS)
 def test_they_go_through_snapshots_and_failed_batches(window):
-    query = windrow.Query(time="ts", by="key", windows=WINDOWS[window], aggregates=AGGREGATES, strict=True)
+    picky = windrow.Aggregate(refused, max, identity=-1.0, commutative=True)
+    aggregates = {**AGGREGATES, "picky": picky("x")}
+    query = windrow.Query(time="ts", by="key", windows=WINDOWS[window], aggregates=aggregates)
     table = rows(600, "texts")
-    bad = table.slice(0, 30).set_column(0, "ts", pa.nulls(30, pa.timestamp("us")))
     live = query.open()
     found = []
     for at in range(0, 600, 25):
-        found += arrow_rows(live.push(table.slice(at, 25)))
-        with pytest.raises(WindrowError):
-            live.push(bad)
+        good = table.slice(at, 25)
+        known = {name: len(values) for name, values in live.machine.labels.values.items()}
+        with pytest.raises(ValueError, match="not that"):
+            live.push(good.set_column(2, "x", pa.array([BAD] * len(good))))
+        assert all(len(values) <= known.get(name, 0) for name, values in live.machine.labels.values.items())
+        found += arrow_rows(live.push(good))
         live = query.resume(live.snapshot())
     found += arrow_rows(live.close())
     assert_same(found, arrow_rows(query.run(table)), window)

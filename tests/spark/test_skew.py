@@ -91,9 +91,8 @@ def test_trailing_rows(windows, read):
     told = check(query, read(table), table)
     assert "rows, by k, part\n" in told
     number = int(re.search(r"rows of 2 large keys into (\d+) parts", told)[1])
-    assert number >= {"3 rows": 24, "40 rows": 16}.get(
-        windows, 2
-    )  # of 32 that were wanted: the wild time spoils nothing
+    if windows == "3 rows":  # the wild time spoils nothing
+        assert number >= 48, "64 were wanted"
 
 
 @pytest.mark.parametrize("time", [pa.timestamp("us"), pa.date32(), MANY], ids=str)

@@ -41,7 +41,8 @@ class Labels:
         known = self._known.get((name, kind))
         if known is None:
             known = self._known[name, kind] = _numbered(values, kind)
-        new = {key: value for key, value in zip(keys, objects, strict=True) if key not in known}
+        different = dict(zip(keys, objects, strict=True))  # so that only these are looked at one by one
+        new = {key: value for key, value in different.items() if key not in known}
         known.update(zip(new, range(len(values), len(values) + len(new)), strict=True))
         values.extend(new.values())
         return np.fromiter(map(known.__getitem__, keys), np.int64, len(keys))

@@ -51,6 +51,12 @@ class Live:
         self.referred = False  # a snapshot refers to what is in the store
         self.last: dict[str, dict[int, tuple]] = {name: {} for name in query.windows}  # for changes_only
 
+    def begin(self, frame: Frame) -> None:
+        """Takes the types of the columns from an empty frame, before there are rows, for what is known beforehand."""
+        self.template = frame
+        self.arrivals.begin(frame)
+        self.machine.begin(self.arrivals.nothing(), self.arrivals.ticks)
+
     def push(self, rows: Any) -> Any:
         """Takes in rows; the results that became final come back, in the kind of the rows."""
         if self.closed:

@@ -123,12 +123,9 @@ class Bucket:
 
     def _live(self, head: Head, pages: list[Mapping[str, Any]]) -> Live:
         live = Live(self.keyed)
-        arrivals, machine = live.arrivals, live.machine
-        live.template = frame = frames.read(self.rows.empty_table())
-        arrivals.watermark = head.watermark
-        arrivals.begin(frame)
-        machine.begin(arrivals.nothing(), arrivals.ticks)
-        for lane in machine.lanes:
+        live.arrivals.watermark = head.watermark
+        live.begin(frames.read(self.rows.empty_table()))
+        for lane in live.machine.lanes:
             lane.until = head.watermark
         paging.join(live, pages)
         return live

@@ -75,7 +75,7 @@ def cut_up(query: Query, data: Any, counted: Sequence[Steps]) -> dict[Steps, Cut
     by_time = _longest(query, TIME)
     found = {}
     for one in counted:
-        back = by_time // one.width + 2 if by_time else 0  # a row's step is rounded down, and so is that of its time
+        back = by_time // one.of.width + 2 if by_time else 0  # a row's step is rounded down, and so is that of its time
         cuts, longer = cut(one.counts, rows, reach(query), back), 2 * rows
         while 2 * cuts.copied > one.rows:
             cuts, longer = cut(one.counts, longer, reach(query), back), 2 * longer
@@ -90,7 +90,7 @@ def with_context(query: Query, data: Any, parts: Mapping[Steps, Cuts]) -> Any:
     for first, cuts in zip(_firsts(parts), parts.values(), strict=True):
         own += (np.searchsorted(cuts.begin, range(STEPS), "right") - 1 + first).tolist()
         last += (np.searchsorted(cuts.context, range(STEPS), "right") - 1 + first).tolist()
-    placed = stepped(query, data, list(parts))
+    placed = stepped(query, data, [one.of for one in parts])
     at = F.col(WHICH) * F.lit(STEPS) + F.col(STEP) + 1
     placed = placed.withColumns({OWN: _looked_up(own, at), LAST: _looked_up(last, at)})
     mine = F.array(F.struct(F.col(OWN).alias(PART), F.lit(False).alias(CONTEXT)))

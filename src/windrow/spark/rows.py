@@ -159,10 +159,8 @@ class OnePart(OneKey):
 
     def _begin(self, rows: pa.Table) -> None:
         self.place = self.of.places.get(rows[self.of.by[-1]][0].as_py(), self.place)
-        arrivals, machine = self.live.arrivals, self.live.machine
-        arrivals.begin(frames.read(rows.schema.empty_table()))
-        machine.begin(arrivals.nothing(), arrivals.ticks)
-        for lane in machine.lanes:
+        self.live.begin(frames.read(rows.schema.empty_table()))
+        for lane in self.live.machine.lanes:
             lane.keys.grow(1, lane.dtypes)
             lane.keys.count[0] = self.place.first
 

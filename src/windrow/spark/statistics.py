@@ -22,7 +22,7 @@ STEPS = 1024
 WORTH = 1 << 20
 #: of the rows are looked at to find large keys, in tables of so many bytes or more, as Spark estimates them
 SHARE, BYTES = 1 / 64, 64 << 20
-#: keys of these types are the same where their hashes' inputs are
+#: of these types, values that are the same key have the same hash; of others (0.0 and -0.0), perhaps not
 HASHED = {
     "tinyint", "smallint", "int", "bigint", "decimal", "string", "binary", "date", "timestamp", "timestamp_ntz",
     "boolean",
@@ -44,31 +44,30 @@ WHICH, STEP = "__windrow_which", "__windrow_step"
 
 
 @dataclass(frozen=True)
-class Steps:
-    """How many rows of a key, or of all, there are in each step of time."""
+class Seen:
+    """What the sample tells of a key, or of all rows."""
 
     key: int  # its hash
+    rows: int  # about
     lowest: int  # microseconds; the first step has all rows before it, too, and the last one all that come later
-    width: int
+    highest: int
+
+    @property
+    def width(self) -> int:
+        """Of a step."""
+        return (self.highest - self.lowest) // STEPS + 1
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How many rows there are in each step of time, exactly."""
+
+    of: Seen
     counts: tuple[int, ...]
 
     @property
     def rows(self) -> int:
         return sum(self.counts)
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What the sample tells of a key, or of all rows."""
-
-    key: int
-    rows: int
-    lowest: int
-    highest: int
-
-    @property
-    def width(self) -> int:
-        return (self.highest - self.lowest) // STEPS + 1
 
 
 def large_keys(query: Query, data: Any) -> list[Seen]:
@@ -93,7 +92,7 @@ def steps_of_all(query: Query, data: Any) -> list[Steps]:
     return _counted(query, data, seen) if rows >= WORTH else []
 
 
-def stepped(query: Query, data: Any, of: Sequence[Seen | Steps]) -> Any:
+def stepped(query: Query, data: Any, of: Sequence[Seen]) -> Any:
     """With two columns more: the place of a row's key among these (null: not there), and the step its time is in.
 
     Column by column: Spark computes what is nested again wherever it is used.
@@ -143,11 +142,7 @@ def _counted(query: Query, data: Any, seen: Sequence[Seen]) -> list[Steps]:
     for which, step, count, low, high in steps:
         counts[which][step] = count
         others[which] |= {low, high}
-    return [
-        Steps(one.key, one.lowest, one.width, tuple(mine))
-        for one, mine, keys in zip(seen, counts, others, strict=True)
-        if len(keys) == 1
-    ]
+    return [Steps(one, tuple(mine)) for one, mine, keys in zip(seen, counts, others, strict=True) if len(keys) == 1]
 
 
 def _hash(by: Sequence[str], seed: int) -> Any:
