@@ -52,6 +52,7 @@ class Form:
     signature: tuple = ()  # the input's types, and which columns hold nulls
     total: bool = False
     sized: Callable[[], Form] | None = None  # makes the form in which combine, store and mark are told numbers of rows
+    get_link: Callable = operator.getitem
     widen: Callable | None = None  # (partial, rows) -> partial: from a sized form
     narrow: Callable | None = None  # partial -> partial: to a sized form
     memo: dict = field(default_factory=dict, compare=False)
@@ -114,7 +115,7 @@ def interpreted(form: Form) -> Form:
 
     return replace(
         form, combine=_python(form.combine), inverse=form.inverse and _python(form.inverse), get=get, put=put, cut=cut,
-        put_link=put_link, jit=plain, whole=plain, lift_at=_python(form.lift_at), store=_python(form.store),
+        put_link=put_link, get_link=operator.getitem, jit=plain, whole=plain, lift_at=_python(form.lift_at), store=_python(form.store),
         mark=_python(form.mark),
     )  # fmt: skip
 
@@ -317,7 +318,8 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, si
         f"def inverse(a, b):\n    return {' + '.join(inverses)}\n"
         f"def store(out, i, p{count}):\n" + "\n".join(stores) + "\n"
         f"def mark(valid, i, p{count}):\n" + "\n".join(marks) + "\n"
-        "def put_link(links, i, value):\n    links[i] = value\n",
+        "def put_link(links, i, value):\n    links[i] = value\n"
+        "def get_link(links, i):\n    return links[i]\n",
         scope,
     )
     has_inverse = all(part.numeric.inverse is not None for part in parts)
@@ -330,6 +332,7 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, si
         cut=cut,
         take=jit(accessors(inputs)[2]),
         put_link=jit(scope["put_link"]),
+        get_link=jit(scope["get_link"]),
         jit=jit,
         whole=whole(error_model),
         lift_at=jit(scope["lift_at"]),

@@ -23,6 +23,7 @@ RINGS = rings(0)
 
 def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
     combine, identity, get, put, put_link = m.combine, m.identity, m.get, m.put, m.put_link
+    get_link = m.get_link
     tools = levels(m, layout(m))
     slot, pair, begin, behead = tools.slot, tools.pair, tools.begin, tools.behead
 
@@ -33,8 +34,8 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
         if S > 0:
             top = get(s.aggs, S - 1)
         while l >= 0:
-            H = s.links[2 * l]
-            if (H & 1) == 0 and s.links[2 * l + 1] > H + 1:
+            H = get_link(s.links, 2 * l)
+            if (H & 1) == 0 and get_link(s.links, 2 * l + 1) > H + 1:
                 top = combine(get(s.vals, slot(s, l, H + 1)), top)
                 put(s.aggs, S, top)
                 S += 1
@@ -49,11 +50,11 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
         S = 0
         if h > 0:
             S = stack(s, 0, h - 1)
-            R0 = get(s.vals, slot(s, 0, s.links[0]))
+            R0 = get(s.vals, slot(s, 0, get_link(s.links, 0)))
             if S > 0:
                 R0 = combine(R0, get(s.aggs, S - 1))
             for l in range(h - 1):  # the tail pairs but the top level's, which is the leftmost tree
-                R1 = combine(pair(s, l, s.links[2 * l + 1] - 1), R1)
+                R1 = combine(pair(s, l, get_link(s.links, 2 * l + 1) - 1), R1)
         return Registers(R0, R1, S, h, n)
 
     @m.jit
@@ -68,7 +69,7 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
         l = 0
         rises = True  # agg ≠ ∅
         while rises and l < h:
-            T = s.links[2 * l + 1]
+            T = get_link(s.links, 2 * l + 1)
             above = agg
             if (T & 1) == 0:  # lines 7-9: the tail pair is full; it gets its parent, and a new tail follows
                 above = pair(s, l, T - 1)
@@ -100,7 +101,7 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
             done = recompute(s, left, n - 1)
         else:  # lines 9 and 17: a pair went on each level below the one where a head became <∅, *>
             l = 0
-            while (s.links[2 * l] & 1) == 0:
+            while (get_link(s.links, 2 * l) & 1) == 0:
                 l += 1
             done = Registers(R0, R1, stack(s, S, l - 1), left, n - 1)
         return done

@@ -18,6 +18,7 @@ VALID = 0  # links[VALID]: aggs[mask + 1] holds the answer of the last query
 
 def make_kernel(m: Monoid, caching: bool) -> Kernel:
     combine, identity, get, put, put_link = m.combine, m.identity, m.get, m.put, m.put_link
+    get_link = m.get_link
 
     @m.jit
     def clear(s):
@@ -71,7 +72,7 @@ def make_kernel(m: Monoid, caching: bool) -> Kernel:
     @m.jit
     def query(s, r):
         answer = identity
-        if caching and s.links[VALID] == 1:
+        if caching and get_link(s.links, VALID) == 1:
             answer = get(s.aggs, s.mask + 1)
         else:
             sigma_f = identity

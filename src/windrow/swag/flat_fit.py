@@ -34,14 +34,14 @@ Registers = namedtuple("Registers", "F E")
 
 def traverse(m: Monoid) -> Callable:
     """`answer(s, start, E)`: lines 30-44 for one query, as long as there is a row."""
-    combine, get, put, put_link = m.combine, m.get, m.put, m.put_link
+    combine, get, put, get_link, put_link = m.combine, m.get, m.put, m.get_link, m.put_link
 
     @m.jit
     def answer(s, start, E):
         mask = s.mask
         i = E - 1
         a = get(s.vals, i & mask)
-        if start >= s.links[mask + 1]:  # wReset, §3.3
+        if start >= get_link(s.links, mask + 1):  # wReset, §3.3
             while i > start:
                 i -= 1
                 a = combine(get(s.vals, i & mask), a)
@@ -53,21 +53,21 @@ def traverse(m: Monoid) -> Callable:
         else:
             before = start
             i = start
-            following = s.links[i & mask]
+            following = get_link(s.links, i & mask)
             second = following
             while following != E:  # lines 30-34; "push" is to turn the pointer round
                 put_link(s.links, i & mask, before)
                 before = i
                 i = following
-                following = s.links[i & mask]
+                following = get_link(s.links, i & mask)
             a = get(s.vals, i & mask)  # line 35
-            if i != start and before != start and before >= s.links[mask + 1]:
+            if i != start and before != start and before >= get_link(s.links, mask + 1):
                 put_link(s.links, mask + 1, before + 1)
             while i != start:  # lines 36-43
                 i = before
                 a = combine(get(s.vals, i & mask), a)
                 if i != start:
-                    before = s.links[i & mask]
+                    before = get_link(s.links, i & mask)
                     put(s.vals, i & mask, a)  # line 39
                     put_link(s.links, i & mask, E)  # line 40
                 else:

@@ -21,7 +21,7 @@ RINGS = rings(SPARE)
 
 
 def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
-    identity, put, put_link = m.identity, m.put, m.put_link
+    identity, put, get_link, put_link = m.identity, m.put, m.get_link, m.put_link
     tools = levels(m, layout(m))
     slot, pair, begin, realign, behead, refresh = tools
 
@@ -39,7 +39,7 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
             agg = v
             added = True  # agg is a new element of level l; else it takes the place of the last (lines 12-14)
             for l in range(h):
-                T = s.links[2 * l + 1]
+                T = get_link(s.links, 2 * l + 1)
                 if added:
                     put(s.vals, slot(s, l, T), agg)
                     put_link(s.links, 2 * l + 1, T + 1)
@@ -47,10 +47,10 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
                     put(s.vals, slot(s, l, T - 1), agg)
                 added = added and (T & 1) == 0  # line 9: a new pair, which has no parent yet
                 if l < h - 1 or added:
-                    agg = pair(s, l, s.links[2 * l + 1] - 1)
+                    agg = pair(s, l, get_link(s.links, 2 * l + 1) - 1)
             if added:  # line 17: two pairs at the top, so a new root above them
-                begin(s, h, pair(s, h - 1, s.links[2 * h - 2]))
-                T = s.links[2 * h + 1]
+                begin(s, h, pair(s, h - 1, get_link(s.links, 2 * h - 2)))
+                T = get_link(s.links, 2 * h + 1)
                 put(s.vals, slot(s, h, T), agg)
                 put_link(s.links, 2 * h + 1, T + 1)
                 h += 1
@@ -61,7 +61,7 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
         h = behead(s, r.h, k)
         # Line 13 drops a root of one element. Dropped here is also what stands above a level of two elements: such a
         # level can be a pair of its own, <*, *> for <∅, *><*, ∅>, so that h <= log2 n + 2 whatever was evicted.
-        while h > 1 and s.links[2 * h - 3] - s.links[2 * h - 4] <= 2:
+        while h > 1 and get_link(s.links, 2 * h - 3) - get_link(s.links, 2 * h - 4) <= 2:
             h -= 1
         if h > 0:
             realign(s, h - 1)
@@ -76,7 +76,7 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
     def query(s, r):
         v = identity
         if r.h > 0:
-            v = pair(s, r.h - 1, s.links[2 * r.h - 2])
+            v = pair(s, r.h - 1, get_link(s.links, 2 * r.h - 2))
         return v
 
     @m.jit

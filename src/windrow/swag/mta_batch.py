@@ -63,7 +63,7 @@ def rows_by_policy(kernel: Any, form: Form, ask: Callable) -> Callable:
     """
     insert, evict, query, size, slot = kernel.insert, kernel.evict, kernel.query, kernel.size, kernel.levels.slot
     lift_at, store, mark = form.lift_at, form.store, form.mark
-    combine, identity, get = form.combine, form.identity, form.get
+    combine, identity, get, get_link = form.combine, form.identity, form.get, form.get_link
 
     @form.whole
     def run(s, r, columns, masks, a, z, evictions, out, valid, sizes, total, old):
@@ -77,7 +77,7 @@ def rows_by_policy(kernel: Any, form: Form, ask: Callable) -> Callable:
             sub = identity
             goes = True
             while goes and size(r) > 0 and singles > 0 and evictions > 0:
-                older = combine(sub, get(s.vals, slot(s, 0, s.links[0])))
+                older = combine(sub, get(s.vals, slot(s, 0, get_link(s.links, 0))))
                 store(old, 0, older)
                 goes = ask(total, old)
                 if goes:

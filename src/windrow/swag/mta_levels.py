@@ -74,14 +74,14 @@ class TreeKernel(NamedTuple):
 
 def levels(m: Monoid, layout: Layout) -> Levels:
     """The level queues over a layout."""
-    combine, get, put, put_link = m.combine, m.get, m.put, m.put_link
+    combine, get, put, get_link, put_link = m.combine, m.get, m.put, m.get_link, m.put_link
     slot, fresh, even = layout
 
     @m.jit
     def pair(s, l, p):
         """e_0 ⊕ e_1 of the pair that position p is in, an ∅ left out."""
-        first = max(p - (p & 1), s.links[2 * l])
-        last = min(p | 1, s.links[2 * l + 1] - 1)
+        first = max(p - (p & 1), get_link(s.links, 2 * l))
+        last = min(p | 1, get_link(s.links, 2 * l + 1) - 1)
         v = get(s.vals, slot(s, l, first))
         if first < last:
             v = combine(v, get(s.vals, slot(s, l, last)))
@@ -98,7 +98,7 @@ def levels(m: Monoid, layout: Layout) -> Levels:
     @m.jit
     def realign(s, l):
         """A level of one or two elements becomes a pair of its own: <*, *> or <*, ∅>."""
-        H, T = s.links[2 * l], s.links[2 * l + 1]
+        H, T = get_link(s.links, 2 * l), get_link(s.links, 2 * l + 1)
         p = even(s, l)
         e0 = get(s.vals, slot(s, l, H))
         e1 = e0
@@ -114,9 +114,9 @@ def levels(m: Monoid, layout: Layout) -> Levels:
         """remove_pairs: moves the heads past k leaves and past all that stood above them; how many levels are left."""
         l = 0
         while l < h and k > 0:
-            H = s.links[2 * l]
+            H = get_link(s.links, 2 * l)
             put_link(s.links, 2 * l, H + k)
-            if H + k == s.links[2 * l + 1]:
+            if H + k == get_link(s.links, 2 * l + 1):
                 h = l  # nothing is left here, so nothing above
             k = ((H + k) >> 1) - (H >> 1)  # the pairs that went are the elements to go above
             l += 1
@@ -126,8 +126,8 @@ def levels(m: Monoid, layout: Layout) -> Levels:
     def refresh(s, h):
         """Alg. 2, lines 21-27: recomputes the leftmost branch bottom-up."""
         for l in range(1, h):
-            v = pair(s, l - 1, s.links[2 * l - 2])
-            put(s.vals, slot(s, l, s.links[2 * l]), v)
+            v = pair(s, l - 1, get_link(s.links, 2 * l - 2))
+            put(s.vals, slot(s, l, get_link(s.links, 2 * l)), v)
 
     return Levels(slot, pair, begin, realign, behead, refresh)
 

@@ -41,22 +41,24 @@ def layered(gap: int) -> Callable[[Monoid], Layout]:
     """Where positions lie when a window is kept in layers. `gap` is 1 where a level must begin with a left element."""
 
     def layout(m: Monoid) -> Layout:
+        get_link = m.get_link
+
         @m.jit
         def slot(s, l, p):
             cache = s.mask + 1
             i = 3 * cache * l + (p & s.mask)
-            if p >= s.links[A + l]:
+            if p >= get_link(s.links, A + l):
                 i = 3 * cache * l + cache + (p & (2 * cache - 1))
             return i
 
         @m.jit
         def fresh(s, l):
-            T = s.links[2 * l + 1]
+            T = get_link(s.links, 2 * l + 1)
             return T + (T & gap)
 
         @m.jit
         def even(s, l):
-            H, T = s.links[2 * l], s.links[2 * l + 1]
+            H, T = get_link(s.links, 2 * l), get_link(s.links, 2 * l + 1)
             p = H
             if H & 1:
                 p = T + (T & 1)

@@ -30,12 +30,12 @@ Registers = namedtuple("Registers", "F E tuples")
 
 def settle_with(m: Monoid) -> Callable:
     """`settle(s, F, E)`: Alg. 2 for all slots that changed since it last ran: rows that went and rows that came."""
-    combine, get, put, put_link = m.combine, m.get, m.put, m.put_link
+    combine, get, put, get_link, put_link = m.combine, m.get, m.put, m.get_link, m.put_link
 
     @m.jit
     def settle(s, F, E):
         size = s.mask + 1
-        a1, a2 = s.links[size], s.links[size + 1]
+        a1, a2 = get_link(s.links, size), get_link(s.links, size + 1)
         z1, z2 = F - 1, E - 1
         put_link(s.links, size, F)
         put_link(s.links, size + 1, E)
@@ -64,6 +64,7 @@ def settle_with(m: Monoid) -> Callable:
 
 def kernel(m: Monoid) -> Kernel:
     combine, identity, get, put, put_link = m.combine, m.identity, m.get, m.put, m.put_link
+    get_link = m.get_link
     prefix, suffix, _ = walks(m)
     settle = settle_with(m)
 
@@ -72,7 +73,7 @@ def kernel(m: Monoid) -> Kernel:
         """⊥ in what is in use, and in nothing else: a key of few rows costs few writes."""
         n = s.mask + 1
         size = n
-        a, z = s.links[n], s.links[n + 2] - 1
+        a, z = get_link(s.links, n), get_link(s.links, n + 2) - 1
         for i in range(a, min(z, a + size - 1) + 1):
             put_link(s.links, i & s.mask, 0)
         while size > 0 and a <= z:
@@ -101,7 +102,7 @@ def kernel(m: Monoid) -> Kernel:
         put(s.vals, s.mask + 1 + place, identity)
         put_link(s.links, place, 0)
         F = r.F + 1
-        while F < r.E and s.links[F & s.mask] == 0:  # holes
+        while F < r.E and get_link(s.links, F & s.mask) == 0:  # holes
             F += 1
         return Registers(F, r.E, r.tuples - 1)
 
