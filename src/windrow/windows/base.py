@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
+from windrow.engine.inputs import Column
+from windrow.engine.walking import Found, Walked, WalkState
 from windrow.errors import WindrowError
 from windrow.windows.durations import is_duration, micros, spelled
 
@@ -31,6 +36,24 @@ class Measure:
 TIME, ROWS = Measure("time"), Measure("rows")
 
 
+@dataclass(frozen=True)
+class StepRows:
+    """The rows of a step, sorted by key and in order within each."""
+
+    key: np.ndarray
+    measures: Mapping[Measure, np.ndarray]  # time, row numbers, columns
+    columns: Mapping[str, Column]
+    begins: Mapping[str, np.ndarray]  # for windows that the rows' content decides: how many begin with a row
+    ends: Mapping[str, np.ndarray]  # and how many end before it
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def measure(self, measure: Measure) -> np.ndarray:
+        """The rows' values along a measure."""
+        return self.measures[measure]
+
+
 class Window:
     """A kind of window, which is a frozen dataclass: what runs it keeps the state."""
 
@@ -43,6 +66,27 @@ class Window:
     deterministic: ClassVar[bool] = True
     #: the row tells it, not its place on the measure
     by_content: ClassVar[bool] = False
+
+    def state(self, dtype: Any) -> WalkState:
+        """What is known of each key, for a measure of this type."""
+        raise NotImplementedError
+
+    def walk(self, state: WalkState, runs: Walked, rows: StepRows, closing: bool, partial: bool) -> Found:
+        """Where slices begin and windows end in a step."""
+        raise NotImplementedError
+
+    def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        """For each key the event time before which nothing of it becomes final."""
+        raise NotImplementedError
+
+    def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        """Which keys may be forgotten: to go on without what is known of them changes no answer."""
+        raise NotImplementedError
+
+    @property
+    def late_slices(self) -> bool:
+        """Whether a row tells its slice, whatever came before it."""
+        return False
 
     @property
     def columns(self) -> tuple[str, ...]:

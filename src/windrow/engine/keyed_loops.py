@@ -1,0 +1,113 @@
+"""The loops that take the rows of a step through the windows of their keys: one source, plain or compiled.
+
+A step's rows are sorted by key. `runs` are the keys' stretches of them (some may be empty): `key`, `begin`, `end`. What
+windows do there was found before (`windows.*.walk`) and comes as positions: before row `cut_at` a slice begins, before
+row `win_at` a window is answered.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
+
+from windrow.engine.forms import Form
+from windrow.engine.keyed import SPARE, Access
+
+#: stretches of rows by key, and the first of each run's cuts and windows (one entry more than runs)
+Runs = namedtuple("Runs", "key begin end cuts wins keep")
+#: cut c is before row at[c]; of the slices, those from number keep[c] on are still needed
+Cuts = namedtuple("Cuts", "at keep")
+#: window w is answered before row at[w], from slice number lo[w] on
+Wins = namedtuple("Wins", "at lo")
+
+
+def sliced(form: Form, kernel: Any, access: Access, lift_at: Callable | None = None) -> Callable:
+    """`run(state, runs, cuts, wins, columns, masks, out, valid, at)`: slices of rows, and windows of slices.
+
+    Paper 3, Alg. 1: rows go into the open slice; where the next one begins it goes into the algorithm. `at` is where
+    the loop goes on, [run, row, cut, window], and where it stopped when it returns False: the log is full.
+    """
+    clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
+    combine, identity, lift = form.combine, form.identity, lift_at or form.lift_at
+    store, mark = form.store, form.mark
+    load, save, store_of, full = access
+
+    @form.jit
+    def evict_to(s, r, f, e, lo):
+        if lo >= e:
+            if f < e:
+                r = clear(s)
+            f = e
+        else:
+            while f < lo:
+                r = evict(s, r)
+                f += 1
+        return f, r
+
+    @form.whole
+    def run(state, runs, cuts, wins, columns, masks, out, valid, at):
+        u, i, c, w = at[0], at[1], at[2], at[3]
+        while u < len(runs.key):
+            k = runs.key[u]
+            s = store_of(state, k)
+            f, e, o, p, r = load(state, k)
+            if i < 0:
+                i = runs.begin[u]
+            end, last_cut, last_win = runs.end[u], runs.cuts[u + 1], runs.wins[u + 1]
+            more = True
+            while more:
+                if full(state, e - f + SPARE):
+                    save(state, k, f, e, o, p, r)
+                    at[0], at[1], at[2], at[3] = u, i, c, w
+                    return False
+                z = end
+                if c < last_cut:
+                    z = cuts.at[c]
+                if w < last_win and wins.at[w] <= z:
+                    z = wins.at[w]
+                if o != 0:
+                    for j in range(i, z):
+                        p = combine(p, lift(columns, masks, j))
+                i = z
+                if w < last_win and wins.at[w] == i:
+                    at[3] = w
+                    f, r = evict_to(s, r, f, e, wins.lo[w])
+                    if f == e:
+                        answer = p
+                    elif o != 0:
+                        answer = combine(query(s, r), p)
+                    else:
+                        answer = query(s, r)
+                    store(out, w, answer)
+                    mark(valid, w, answer)
+                    w += 1
+                elif c < last_cut:  # row i begins a slice
+                    keep = cuts.keep[c]
+                    f, r = evict_to(s, r, f, e, keep)
+                    if o != 0:
+                        if keep <= e:
+                            r = insert(s, r, p)
+                        else:
+                            f += 1
+                        e += 1
+                    p = lift(columns, masks, i)
+                    o = 1
+                    i += 1
+                    c += 1
+                else:
+                    more = False
+            keep = runs.keep[u]
+            f, r = evict_to(s, r, f, e, keep)
+            if o != 0 and keep > e:  # nobody needs the open slice
+                o = 0
+                p = identity
+                e += 1
+                f = e
+            save(state, k, f, e, o, p, r)
+            u += 1
+            i = -1
+        at[0] = u
+        return True
+
+    return run

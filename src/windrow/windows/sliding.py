@@ -1,0 +1,157 @@
+"""Sliding and tumbling windows: one begins at every multiple of `every`, and is `range` long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from windrow.engine.walking import (
+    DONE,
+    F0,
+    NO_RING,
+    NO_ROOM,
+    OWN,
+    E,
+    F,
+    Found,
+    Walked,
+    WalkState,
+    walk,
+    walker,
+)
+from windrow.engine.walks import FLOAT_WINDOWS, HIGHEST, check_room, next_edge, seek
+from windrow.errors import WindrowError
+from windrow.windows.base import ROWS, TIME, Measure, StepRows, Window
+
+#: the number of the next window to be reported; the ring holds the number of the window that each slice begins with
+DUE = OWN
+
+
+@dataclass(frozen=True)
+class Periodic(Window):
+    """[origin + k·every, origin + k·every + range) for each k."""
+
+    kind: ClassVar[str] = "sliding"
+    range: Any
+    every: Any
+    origin: Any
+    measure: Measure
+
+    def __str__(self) -> str:
+        size = self.measure.spelled(self.range)
+        if self.range == self.every:
+            return f"tumbling, {size}"
+        return f"sliding, {size} every {self.measure.spelled(self.every)}"
+
+    def state(self, dtype: Any) -> WalkState:
+        return WalkState(dtype, ints=1, nums=0, ring=1)
+
+    def walk(self, state: WalkState, runs: Walked, rows: StepRows, closing: bool, partial: bool) -> Found:
+        values = rows.measure(self.measure)
+        facts = self._facts(state.dtype, values)
+        cuts = len(values) if len(values) < 1024 else 1024
+        return walk(_walk, state, facts, runs, (values,), closing, cuts)
+
+    def _facts(self, dtype: np.dtype, values: np.ndarray) -> tuple:
+        """Range, every, origin and the least window's number, as the walk takes them; an error where edges overflow."""
+        number = dtype.type
+        if dtype == np.float64:
+            size, every, origin = float(self.range), float(self.every), float(self.origin)
+            reach = float(np.abs(values).max(initial=0.0))
+            if not (reach + abs(origin) + size) / every <= FLOAT_WINDOWS:
+                raise WindrowError(
+                    f"values up to {reach:g} are too far from 0 for windows of {size:g} every {every:g}: "
+                    "floats do not tell their edges apart"
+                )
+            return number(size), number(every), number(origin), np.int64(-HIGHEST)
+        size, every = int(self.range), int(self.every)
+        shift, origin = divmod(int(self.origin), every)  # an origin near 0: no edge lies farther out than a value needs
+        least = shift if self.measure == ROWS else -HIGHEST
+        bounds = [0] if not len(values) else [int(values.min()), int(values.max())]
+        if self.measure == ROWS:
+            bounds.append(origin + least * every)
+        check_room(min(bounds) - size - 2 * every, max(bounds) + size + 2 * every, f"windows of {size} every {every}")
+        return number(size), number(every), number(origin), np.int64(least)
+
+    def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        when = np.full(len(keys), HIGHEST)
+        there = state.ints[keys, E] > state.ints[keys, F]
+        number = state.ints[keys[there], DUE]
+        when[there] = int(self.origin) % int(self.every) + number * int(self.every) + int(self.range)
+        return when
+
+    def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        return state.ints[keys, E] == state.ints[keys, F]
+
+    @property
+    def late_slices(self) -> bool:
+        return self.measure == TIME
+
+
+@walker
+def _walk(facts, runs, rows, closing, known, out, at):
+    span, every, origin, least = facts
+    values = rows[0]
+    ints, base, size, ring = known.ints, known.base, known.size, known.ring[0]
+    room = len(out.cut_at)
+    u, i, c, w, peak = at[0], at[1], at[2], at[3], at[4]
+    while u < len(runs.key):
+        k = runs.key[u]
+        f, e, due = ints[k, F], ints[k, E], ints[k, DUE]
+        o, m, z = base[k], size[k] - 1, runs.end[u]
+        if i < 0:
+            i = runs.begin[u]
+            out.cuts[u], out.wins[u] = c, w
+            peak = e - f
+        status = DONE
+        more = True
+        while more:
+            now = values[i] if i < z else runs.until[u]
+            # the windows that have ended here, each from the first slice that it begins with or before
+            while f < e and (origin + due * every) + span <= now and status == DONE:
+                while f < e and ring[o + (f & m)] < due:
+                    f += 1
+                if f < e:
+                    if w < room:
+                        left = origin + due * every
+                        out.win_at[w], out.win_lo[w], out.whole[w] = i, f, True
+                        out.start[w], out.end[w] = left, left + span
+                        w += 1
+                        due += 1
+                    else:
+                        status = NO_ROOM
+            while f < e and ring[o + (f & m)] < due:
+                f += 1
+            if status != DONE or i >= z:
+                more = False
+            else:
+                number = ring[o + ((e - 1) & m)] if f < e else least
+                if f == e or now >= origin + (number + 1) * every:  # row i begins a slice
+                    if c == room:
+                        status = NO_ROOM
+                    elif e - ints[k, F0] > m:
+                        status = NO_RING
+                    else:
+                        number = next_edge(now, 0 * every, every, origin) - 1
+                        if f == e:
+                            due = max(least, next_edge(now, span, every, origin))
+                        out.cut_at[c], out.cut_keep[c] = i, f
+                        c += 1
+                        ring[o + (e & m)] = number
+                        e += 1
+                        peak = max(peak, e - f)
+                if status == DONE:
+                    i = seek(values, i + 1, z, min(origin + (number + 1) * every, (origin + due * every) + span))
+                else:
+                    more = False
+        ints[k, F], ints[k, E], ints[k, DUE] = f, e, due
+        if status != DONE:
+            at[0], at[1], at[2], at[3], at[4] = u, i, c, w, peak
+            return status
+        out.keep[u], out.peak[u] = f, peak
+        u += 1
+        i = -1
+    at[0], at[1], at[2], at[3] = u, -1, c, w
+    return DONE
