@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import windrow
 from windrow import swag
 from windrow.cli import main
+from windrow.errors import WindrowError
 
 
 @pytest.fixture
@@ -59,3 +63,33 @@ def test_bad_usage_is_one_line_and_2(said, words, part):
     assert part in err
     assert err.startswith("windrow: ")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("package", ["rich", "typer"])
+def test_without_the_extra_it_says_what_to_install(package):
+    """In a process of its own, where nothing of the package is imported yet; the library itself is imported."""
+    code = f"import sys; sys.modules[{package!r}] = None; from windrow.cli import main; sys.exit(main(['--version']))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "windrow: the command line needs rich and typer: pip install '.[cli]' in a checkout\n"
+
+
+def test_progress_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    shown = windrow.spark.progress(None)
+    with pytest.raises(WindrowError, match=r"progress needs the package rich: pip install '\.\[cli\]'"), shown:
+        pass
+
+
+def test_no_other_part_imports_rich_or_typer():
+    """All modules but those of the command line, where both are missing."""
+    code = """
+import importlib, pkgutil, sys
+sys.modules["rich"] = sys.modules["typer"] = None
+import windrow
+for found in pkgutil.walk_packages(windrow.__path__, "windrow."):
+    if not found.name.startswith("windrow.cli."):
+        importlib.import_module(found.name)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
