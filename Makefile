@@ -8,7 +8,7 @@ INSTALL := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet -
 .PHONY: demo test test-slow check bench docs format mutants clean
 
 demo: $(DEMO)  ## the main job, with what it installs itself
-	$(BIN)/windrow demo
+	$(BIN)/python -m examples.demo
 
 test: check  ## static checks, then the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not spark'
@@ -28,7 +28,7 @@ check: $(READY)  ## format, lint, types, the architecture
 	$(BIN)/lint-imports
 
 bench: $(READY)  ## all experiments, small
-	$(BIN)/windrow bench --quick
+	$(BIN)/python -m benchmarks --quick
 
 docs: $(READY)  ## the documentation, into site/; a broken link is an error
 	$(BIN)/python docs/write_cards.py

@@ -1,4 +1,4 @@
-"""Writes the README's tables from the results of a `windrow bench`, and copies the picture of peers.
+"""Writes the README's tables from the results of `python -m benchmarks`, and copies the picture of peers.
 
 python docs/update_readme.py [bench-results]
 """
@@ -12,9 +12,11 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from windrow.bench.results import figure
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # the benchmarks are not installed
+
+from benchmarks.results import figure  # noqa: E402
+
 #: the experiments against Spark's own windows, and what their cases are cases of
 ON_SPARK = {
     "spark-periodic": "sliding, ",

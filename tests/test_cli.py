@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import subprocess
+import sys
 
 import pytest
 
 import windrow
 from windrow import swag
-from windrow.bench import EXPERIMENTS, Experiment, Measure
-from windrow.cli import bench as bench_command
 from windrow.cli import main
 from windrow.errors import WindrowError
 
@@ -26,39 +25,21 @@ def said(capsys):
     return run
 
 
-def tiny(name="tiny", fails=None):
-    def run(settings):
-        for _ in settings.track(range(2), name):
-            pass
-        if fails:
-            raise fails
-        return [{"who": who, "repetition": i, "seconds": s} for who, s in (("a", 1.0), ("b", 2.0)) for i in range(2)]
-
-    def draw(rows, figure):
-        figure.subplots().plot([row["seconds"] for row in rows])
-
-    return Experiment(
-        name, "a tiny one", "9 Tab. 9", "b is slower", run, draw, Measure(("who",), "seconds", "s", baseline="a")
-    )
-
-
-@pytest.fixture
-def experiments(monkeypatch):
-    """The list of experiments, to be changed by a test."""
-    changed = {"tiny": tiny()}
-    monkeypatch.setattr(bench_command, "EXPERIMENTS", changed)
-    return changed
-
-
 def test_version(said):
     assert said("--version") == (0, f"windrow {windrow.__version__}\n", "")
 
 
 def test_help(said):
-    for words in ((), ("--help",), ("bench", "--help"), ("demo", "--help"), ("algorithms", "--help")):
+    for words in ((), ("--help",), ("run", "--help"), ("explain", "--help"), ("algorithms", "--help")):
         code, out, err = said(*words)
         assert (code, err) == (0, "")
         assert "Usage: windrow" in out
+
+
+def test_the_commands_are_those_of_the_package(said):
+    """The benchmarks and the demo belong to the checkout."""
+    for word in ("bench", "demo"):
+        assert said(word)[0] == 2
 
 
 def test_algorithms_lists_them_all(said):
@@ -70,13 +51,10 @@ def test_algorithms_lists_them_all(said):
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("bench", "nope"), "no experiment named nope; there are: throughput, "),
-        (("bench", "--frob"), "--frob"),
-        (("bench", "--quick", "--full"), "exclude each other"),
-        (("bench", "--seed", "x"), "--seed"),
         (("frob",), "frob"),
-        (("demo", "--frob"), "--frob"),
-        (("bench", "nope", "--debug"), "no experiment named nope"),
+        (("algorithms", "--frob"), "--frob"),
+        (("explain",), "QUERY.toml"),
+        (("algorithms", "--for", "nope", "--debug"), "unknown aggregate 'nope'"),
     ],
 )
 def test_bad_usage_is_one_line_and_2(said, words, part):
@@ -87,62 +65,31 @@ def test_bad_usage_is_one_line_and_2(said, words, part):
     assert err.count("\n") == 1
 
 
-def test_bench_list(said):
-    code, out, _ = said("bench", "--list")
-    assert code == 0
-    assert all(name in out for name in EXPERIMENTS)
-    code, out, _ = said("bench", "--list", "--json")
-    assert [e["name"] for e in json.loads(out)] == list(EXPERIMENTS)
+@pytest.mark.parametrize("package", ["rich", "typer"])
+def test_without_the_extra_it_says_what_to_install(package):
+    """In a process of its own, where nothing of the package is imported yet; the library itself is imported."""
+    code = f"import sys; sys.modules[{package!r}] = None; from windrow.cli import main; sys.exit(main(['--version']))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "windrow: the command line needs rich and typer: pip install '.[cli]' in a checkout\n"
 
 
-def test_bench_runs_and_writes(said, experiments, tmp_path):
-    code, out, _ = said("bench", "tiny", "--quick", "--out", str(tmp_path), "--seed", "5")
-    assert code == 0
-    assert "a tiny one" in out
-    assert "b is slower" in out
-    assert (tmp_path / "tiny.png").exists()
-    assert ",5,quick," in (tmp_path / "tiny.csv").read_text()
+def test_progress_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    shown = windrow.spark.progress(None)
+    with pytest.raises(WindrowError, match=r"progress needs the package rich: pip install '\.\[cli\]'"), shown:
+        pass
 
 
-def test_bench_json_is_json(said, experiments, tmp_path):
-    code, out, _ = said("bench", "--json", "--out", str(tmp_path))
-    assert code == 0
-    [result] = json.loads(out)
-    assert (result["name"], len(result["rows"]), result["machine"]["level"]) == ("tiny", 4, "normal")
-    assert [line["ratio"] for line in result["summary"]] == [1.0, 0.5]
-
-
-def test_a_failed_run_is_one_line_and_1(said, experiments, tmp_path):
-    experiments["tiny"] = tiny(fails=WindrowError("it broke\nin two lines"))
-    code, _, err = said("bench", "tiny", "--out", str(tmp_path))
-    assert (code, err.strip().splitlines()[-1]) == (1, "windrow: it broke in two lines")
-    with pytest.raises(WindrowError):
-        main(["bench", "tiny", "--out", str(tmp_path), "--debug"])
-
-
-def test_any_other_error_is_one_line_and_1(said, experiments, tmp_path):
-    experiments["tiny"] = tiny(fails=ZeroDivisionError("division by zero"))
-    code, _, err = said("bench", "tiny", "--out", str(tmp_path))
-    assert (code, err.strip().splitlines()[-1]) == (1, "windrow: division by zero")
-
-
-def test_one_failure_does_not_stop_the_others(said, experiments, tmp_path):
-    experiments.clear()
-    experiments.update(bad=tiny("bad", WindrowError("broken")), good=tiny("good"))
-    code, out, err = said("bench", "--out", str(tmp_path))
-    assert code == 1
-    assert "a tiny one" in out
-    assert "bad failed: broken" in err
-    assert "1 of 2 experiments failed: bad" in err
-
-
-def test_an_unwritable_directory_is_one_line_and_1(said, experiments, tmp_path):
-    (tmp_path / "file").write_text("")
-    code, _, err = said("bench", "tiny", "--out", str(tmp_path / "file"))
-    assert code == 1
-    assert err.strip().splitlines()[-1].startswith("windrow: ")
-
-
-def test_an_interrupt_is_130(said, experiments, tmp_path):
-    experiments["tiny"] = tiny(fails=KeyboardInterrupt())
-    assert said("bench", "tiny", "--out", str(tmp_path))[0] == 130
+def test_no_other_part_imports_rich_or_typer():
+    """All modules but those of the command line, where both are missing."""
+    code = """
+import importlib, pkgutil, sys
+sys.modules["rich"] = sys.modules["typer"] = None
+import windrow
+for found in pkgutil.walk_packages(windrow.__path__, "windrow."):
+    if not found.name.startswith("windrow.cli."):
+        importlib.import_module(found.name)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr

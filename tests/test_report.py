@@ -8,12 +8,11 @@ import re
 
 import pytest
 
-from windrow.bench import EXPERIMENTS, Experiment, Measure, Settings, report, run
-from windrow.bench.base import AGREES, Claim, unmeasured
-from windrow.bench.judging import at_least, at_most
-from windrow.bench.page import Html, join, page, picture, table, tag
-from windrow.cli import bench as command
-from windrow.cli import main
+from benchmarks import EXPERIMENTS, Experiment, Measure, Settings, command, report, run
+from benchmarks.app import main
+from benchmarks.base import AGREES, Claim, unmeasured
+from benchmarks.judging import at_least, at_most
+from benchmarks.page import Html, join, page, picture, table, tag
 from windrow.errors import WindrowError
 
 
@@ -151,20 +150,20 @@ def test_tags():
 def test_a_folder_without_results_is_one_line(tmp_path):
     with pytest.raises(WindrowError, match="no results in"):
         report.write(EXPERIMENTS, tmp_path)
-    assert main(["bench", "--report-only", "--out", str(tmp_path)]) == 1
+    assert main(["--report-only", "--out", str(tmp_path)]) == 1
 
 
 def test_the_command_writes_the_report(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "EXPERIMENTS", {"one": tiny("one"), "two": tiny("two", holds=(False,))})
-    assert main(["bench", "--quick", "--out", str(tmp_path)]) == 0
+    assert main(["--quick", "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert f"report: {tmp_path / 'report.html'}" in out
     assert "found 0 (quick)" in out
     (tmp_path / "report.html").unlink()
-    assert main(["bench", "--report-only", "--out", str(tmp_path)]) == 0
+    assert main(["--report-only", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "report.html").exists()
     capsys.readouterr()
-    assert main(["bench", "one", "--json", "--quick", "--out", str(tmp_path)]) == 0
+    assert main(["one", "--json", "--quick", "--out", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert '"agrees": "agrees"' in out
     assert "report.html" in err
@@ -209,7 +208,7 @@ def test_an_interrupt_leaves_a_report_of_what_was_done(tmp_path, monkeypatch):
     second = tiny("two")
     object.__setattr__(second, "run", interrupted)
     monkeypatch.setattr(command, "EXPERIMENTS", {"one": tiny("one"), "two": second})
-    assert main(["bench", "--quick", "--out", str(tmp_path)]) == 130
+    assert main(["--quick", "--out", str(tmp_path)]) == 130
     assert "Not run: two." in (tmp_path / "report.html").read_text()
 
 
@@ -220,6 +219,6 @@ def test_any_failure_lets_the_others_run(tmp_path, monkeypatch, capsys):
     first = tiny("one")
     object.__setattr__(first, "run", broken)
     monkeypatch.setattr(command, "EXPERIMENTS", {"one": first, "two": tiny("two")})
-    assert main(["bench", "--quick", "--out", str(tmp_path)]) == 1
+    assert main(["--quick", "--out", str(tmp_path)]) == 1
     assert "one failed: of a library" in capsys.readouterr().err
     assert (tmp_path / "two.csv").exists()

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
+from benchmarks import sessions, sharing, slices
+from benchmarks.base import Settings
 from windrow import agg, swag, win
-from windrow.bench import sessions, sharing, slices
-from windrow.bench.base import Settings
 
 
 @pytest.fixture(scope="module")

@@ -1,31 +1,22 @@
-"""The commands, and how they end: 0 done, 1 a failure of the run, 2 bad usage or a bad query; errors on one line."""
+"""The commands of `windrow`; how they end is in `exits`."""
 
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 import windrow
-from windrow.cli.ending import Interrupted, Usage
+from windrow.cli.ending import Usage
+from windrow.cli.exits import console, exit_code, new_app
 
-app = typer.Typer(
-    name="windrow",
-    help="Sliding-window aggregation, exact at constant cost a row.",
-    no_args_is_help=False,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = new_app("Sliding-window aggregation, exact at constant cost a row.")
 
 
 class Engine(StrEnum):
@@ -164,93 +155,6 @@ def algorithms(
     cards.show(console(), cards.chosen(words or [], aggregate, out_of_order, worst_case, bulk), as_json)
 
 
-@app.command()
-def demo(
-    out: Annotated[
-        Path | None, typer.Option(help="Where demo.html is written; a temporary folder if not said.")
-    ] = None,
-    opened: Annotated[bool, typer.Option("--open/--no-open", help="Show the page where there is a screen.")] = True,
-    spark: Annotated[bool, typer.Option(help="Run on Spark; without it, in this process only.")] = True,
-) -> None:
-    """The flights that left New York in 2013 as one query: in this process, as a batch and as a stream on Spark.
-
-    The longest delay of the last 24 hours for each airport, every ten minutes, with sessions and a window of our own
-    beside it; the same rows from all three, then Spark's own window() for comparison. It ends with a page of pictures,
-    which needs no network. The first run compiles for some seconds; later ones find the kernels on disk.
-    """
-    from windrow.cli import demo
-
-    demo.show(console(), out, opened, spark)
-
-
-@app.command()
-def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Experiments to run; all where none is named.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes: all of them in ten minutes.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="The papers' own sizes: hours.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON (every repetition) instead of tables.")] = False,
-    out: Annotated[Path, typer.Option(help="Where the CSVs, the pictures and report.html are written.")] = Path(
-        "bench-results"
-    ),
-    seed: Annotated[int, typer.Option(help="The seed of all generated data.")] = 2015,
-    listing: Annotated[bool, typer.Option("--list", help="Only say which experiments there are.")] = False,
-    report_only: Annotated[
-        bool, typer.Option("--report-only", help="Run nothing: only write report.html from the CSVs there are.")
-    ] = False,
-) -> None:
-    """Runs the papers' experiments: a CSV, a picture and a table each, the paper's own result beneath; one report.
-
-    Figures are ratios taken in one run on one machine, with their spread. Pictures and peers need windrow[bench].
-    """
-    from windrow.cli import bench as command
-
-    if quick and full:
-        raise Usage("--quick and --full exclude each other")
-    unknown = command.unknown(names or [])
-    if unknown:
-        raise Usage(f"no experiment named {', '.join(unknown)}; there are: {', '.join(command.names())}")
-    if listing:
-        command.show_list(console(), as_json)
-    elif report_only:
-        command.write_report(console(), out)
-    else:
-        command.run(names or command.names(), "quick" if quick else "full" if full else "normal", as_json, out, seed)
-
-
-def console() -> Console:
-    """Where results go; wide enough for tables where it is no terminal."""
-    return Console() if sys.stdout.isatty() else Console(width=150)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line and returns its exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in given
-    given = [word for word in given if word != "--debug"]  # it may stand anywhere
-    command: Any = typer.main.get_command(app)
-    try:
-        code = command.main(args=given, prog_name="windrow", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except typer.Exit as end:
-        return end.exit_code
-    except KeyboardInterrupt:
-        return complain("interrupted", 130)
-    except Interrupted as end:
-        return complain(str(end), 130)
-    except Exception as error:
-        usage = isinstance(error, Usage) or getattr(error, "exit_code", None) == 2
-        if debug and not usage:
-            raise
-        if type(error).__name__ == "Abort":
-            return complain("interrupted", 130)
-        said = (
-            error.format_message() if usage and hasattr(error, "format_message") else str(error) or type(error).__name__
-        )
-        said = "; ".join([said, *getattr(error, "__notes__", ())])
-        return complain(said, 2 if usage else 1)
-
-
-def complain(said: str, code: int) -> int:
-    """One line to standard error."""
-    print(f"windrow: {' '.join(said.split())}", file=sys.stderr)
-    return code
+    return exit_code(app, arguments, program="windrow", name="windrow")

@@ -1,4 +1,4 @@
-"""How a command ends other than well: what it raises for `app.main` to say in one line."""
+"""How a command ends other than well: what it raises for `exits.exit_code` to say in one line."""
 
 from __future__ import annotations
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from windrow.errors import WindrowError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
 
 #: seconds between two looks at a classic session
 OFTEN = 0.3
@@ -18,7 +21,8 @@ class Bars:
     """A bar for each stage: how many of its tasks are done."""
 
     def __init__(self, progress: Progress) -> None:
-        self.progress, self.bars = progress, dict[int, TaskID]()
+        self.progress = progress
+        self.bars: dict[int, TaskID] = {}
 
     def show(self, stage: int, name: str, tasks: int, done: int) -> None:
         """Where a stage is; one without tasks has nothing to show."""
@@ -35,6 +39,11 @@ def progress(spark: Any, console: Console | None = None) -> Iterator[Bars]:
 
     Nothing of the session changes: a classic one is asked a few times a second, one over Connect tells by itself.
     """
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    except ModuleNotFoundError:
+        raise WindrowError("progress needs the package rich: pip install '.[cli]' in a checkout") from None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console or Console(stderr=True)) as shown:
         bars = Bars(shown)
