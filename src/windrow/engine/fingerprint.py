@@ -56,6 +56,8 @@ def _pieces(thing: Any, seen: dict[int, int]) -> Iterable[bytes]:
         yield f"type {thing.__module__}.{thing.__qualname__} {getattr(thing, '_fields', '')}".encode()
     elif isinstance(thing, (types.BuiltinFunctionType, types.MethodDescriptorType)):
         yield f"builtin {thing.__module__}.{thing.__qualname__}".encode()
+    elif isinstance(getattr(thing, "fingerprint", None), str):  # of `engine.pointers`: it says itself what it does
+        yield thing.fingerprint.encode()
     elif hasattr(thing, "py_func"):  # a compiled function: what it was compiled from
         yield from _pieces(thing.py_func, seen)
     elif isinstance(thing, types.FunctionType):

@@ -1,7 +1,7 @@
 """The windows of many keys, each kept by one algorithm from step to step.
 
-What an algorithm keeps of a key is its registers, one row of a table, and its slots, one block of an arena. A loop
-(`engine.keyed_loops`) loads both where the rows of a key begin and puts the registers back where they end. Every write
+What an algorithm keeps of a key is its registers, some words of the key's row, and its slots, a block of a pool. A loop
+(`engine.keyed_loops`) loads the registers where the rows of a key begin and puts them back where they end. Every write
 to a slot is logged, so that a step that fails is taken back at the price of what it wrote.
 
 The same loops run plain: there a key's cell is a tuple, its slots are lists, and the form's journal logs.
@@ -17,90 +17,109 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from windrow.engine.arena import Blocks, Mark, grown, powers_of_two, stretches
-from windrow.engine.columns import Store, accessors
-from windrow.engine.forms import Form
+from windrow.engine.columns import Store
+from windrow.engine.compiler import cached
+from windrow.engine.forms import Form, interpreted
+from windrow.engine.pointers import reader, width, writer
+from windrow.engine.table import Pool, Table, bits, blocks_of, grown, stretches
 
-#: compiled: a row of ints and some partials for each key, and blocks of slots.
-#: ints: slices f to e are in the algorithm, `o`: a slice is open; then the algorithm's ints. parts: the open slice first
-Cells = namedtuple("Cells", "ints parts vals vals_base vals_size aggs aggs_base aggs_size links links_base links_size")
+#: a key's words: slices f to e are in the algorithm, `o`: a slice is open; capacity and blocks; then the algorithm's ints,
+#: the open slice and the algorithm's partials
+SLICE_F, SLICE_E, OPEN, CAPACITY, VALS, AGGS, LINKS = range(7)
+OWN = 7
+#: what compiled loops work on: the table's words (their address and the bytes of a row), which word is the first one of
+#: the windows, and the arrays of each pool with its log
+Cells = namedtuple("Cells", "words row first vals aggs links")
 PlainCells = namedtuple("PlainCells", "cells stores")
-OWN = 3  # f, e, o
-#: what the loops keep free in the log for one operation, beside one write for each slice of the window
+#: what loops keep free in the log for one operation, beside one write for each slice of the window
 SPARE = 128
+#: the head of a log: entries, whether to log, the base of the block that is written to, room; then positions
+HEAD = 4
 
 
 class Access(NamedTuple):
     """How a loop reaches what is kept of a key."""
 
+    opened: Callable  # (cells) -> cells, as the others take them
     load: Callable  # (cells, k) -> (f, e, o, open slice, registers)
     save: Callable  # (cells, k, f, e, o, open slice, registers)
     store: Callable  # (cells, k) -> Store
-    full: Callable  # (cells, writes) -> whether the log may not have room for so many more
+    full: Callable  # (store, writes) -> whether the log may not have room for so many more
 
 
-class Saved(NamedTuple):
-    """What takes a step back."""
+class _Reach(NamedTuple):
+    """How compiled code reaches slots of some types, by their addresses."""
 
-    keys: np.ndarray
-    blocks: tuple[Mark, ...]
-    ints: Any
-    parts: Any
+    get: Callable  # (slots, i) -> partial
+    log: Callable  # (slots, i, partial): puts it there, and logs what was there
+    addresses: Callable  # (columns and log as arrays) -> slots
+    view: Callable  # (slots, base) -> slots of the block that begins there
+    full: Callable  # (slots, writes) -> whether the log may not have room for so many more
 
 
 @cache
-def _logged(width: int) -> tuple[Callable, Callable]:
-    """`put` and `view` for slots that log: (columns, positions logged, columns logged, [entries, logs?, base]).
+def _reach(dtypes: tuple[str, ...], jit: Callable) -> _Reach:
+    """Generated for the types, because numba wants constant indices into a tuple of columns.
 
-    Generated for their width, because numba wants constant indices into a tuple of columns.
+    Slots are (addresses of the columns, address of the log's positions, addresses of the log's columns).
     """
-    scope: dict[str, Any] = {}
-    fields, log, head = range(width), width, 2 * width + 1
+    n = len(dtypes)
+    fields, everything = range(n), 2 * n + 1
+    scope: dict[str, Any] = {f"read_{kind}": reader(kind) for kind in {"int64", *dtypes}}
+    scope |= {f"write_{kind}": writer(kind) for kind in {"int64", *dtypes}}
+    kept = "".join(
+        f"        write_{dtypes[j]}(slots[{n + 1 + j}], n, read_{dtypes[j]}(slots[{j}], i))\n" for j in fields
+    )
     exec(
-        "def put(slots, i, partial):\n"
-        f"    head = slots[{head}]\n"
-        "    if head[1] != 0:\n"
-        f"        slots[{log}][head[0]] = head[2] + i\n"
-        + "".join(f"        slots[{log + 1 + j}][head[0]] = slots[{j}][i]\n" for j in fields)
-        + "        head[0] += 1\n"
-        + "".join(f"    slots[{j}][i] = partial[{j}]\n" for j in fields)
-        + "def view(slots, base, size):\n"
-        f"    slots[{head}][2] = base\n"
-        f"    return ({', '.join(f'slots[{j}][base:base + size]' for j in fields)}, "
-        + ", ".join(f"slots[{j}]" for j in range(log, head + 1))
-        + ")\n",
+        f"def get(slots, i):\n    return ({''.join(f'read_{dtypes[j]}(slots[{j}], i), ' for j in fields)})\n"
+        "def log(slots, i, partial):\n"
+        f"    if read_int64(slots[{n}], 1) != 0:\n"
+        f"        n = read_int64(slots[{n}], 0)\n"
+        f"        write_int64(slots[{n}], {HEAD} + n, read_int64(slots[{n}], 2) + i)\n"
+        f"{kept}"
+        f"        write_int64(slots[{n}], 0, n + 1)\n"
+        + "".join(f"    write_{dtypes[j]}(slots[{j}], i, partial[{j}])\n" for j in fields)
+        + f"def addresses(arrays):\n    return ({''.join(f'arrays[{j}].ctypes.data, ' for j in range(everything))})\n"
+        "def view(slots, base):\n"
+        f"    write_int64(slots[{n}], 2, base)\n"
+        f"    return ({''.join(f'slots[{j}] + base * {width(dtypes[j])}, ' for j in fields)}"
+        f"{''.join(f'slots[{j}], ' for j in range(n, everything))})\n"
+        "def full(slots, writes):\n"
+        f"    log = slots[{n}]\n"
+        "    return read_int64(log, 1) != 0 and read_int64(log, 0) + writes > read_int64(log, 3)\n",
         scope,
     )
-    return scope["put"], scope["view"]
+    return _Reach(*(jit(scope[name]) for name in _Reach._fields))
 
 
-def logging_form(form: Form) -> Form:
-    """The form as algorithms over an arena see it: `put` and `put_link` log what they overwrite."""
+def keyed_form(form: Form) -> Form:
+    """The form as algorithms over a pool see it: slots are addresses, and writes to them are logged."""
     if not form.compiled:
         return form
     assert form.dtypes is not None
-    if "logging" not in form.memo:
-        jit = form.jit
-        put_one = jit(_logged(1)[0])
+    if "keyed" not in form.memo:
+        jit, links = form.jit, _reach(("int64",), form.jit)
+        reach = _reach(tuple(dtype.name for dtype in form.dtypes), jit)
+        get_one, log_one = links.get, links.log
 
-        def put_link(links, i, value):
-            put_one(links, i, (value,))
+        def put_link(slots, i, value):
+            log_one(slots, i, (value,))
 
-        def get_link(links, i):
-            return links[0][i]
+        def get_link(slots, i):
+            return get_one(slots, i)[0]
 
-        form.memo["logging"] = replace(
-            form, put=jit(_logged(len(form.dtypes))[0]), put_link=jit(put_link), get_link=jit(get_link), memo={}
+        form.memo["keyed"] = replace(
+            form, get=reach.get, put=reach.log, put_link=jit(put_link), get_link=jit(get_link), memo={}
         )
-    return form.memo["logging"]
+    return form.memo["keyed"]
 
 
-def access(form: Form, registers: Any, partials: Sequence[str]) -> Access:
-    """How loops over this form reach the registers of an algorithm."""
-    return _compiled_access(form, registers, partials) if form.compiled else _plain_access()
+def plain_access() -> Access:
+    """How plain loops reach what is kept of a key."""
 
+    def opened(state):
+        return state
 
-def _plain_access() -> Access:
     def load(state, k):
         return state.cells[k]
 
@@ -110,218 +129,211 @@ def _plain_access() -> Access:
     def store(state, k):
         return state.stores[k]
 
-    def full(state, writes):
+    def full(s, writes):
         return False
 
-    return Access(load, save, store, full)
+    return Access(opened, load, save, store, full)
 
 
-def _compiled_access(form: Form, registers: Any, partials: Sequence[str]) -> Access:
+def compiled_access(form: Form, registers: Any, partials: Sequence[str], layout: Sequence[int]) -> Access:
+    """How compiled loops reach the registers of an algorithm, and its slots.
+
+    `layout`: how many slots of each sort (vals, aggs, links) a window has; of which it has none, none is looked for.
+    """
     assert form.dtypes is not None
-    jit, get, put = form.jit, form.get, form.jit(accessors(len(form.dtypes))[1])  # registers are not logged
-    view, link_view = jit(_logged(len(form.dtypes))[1]), jit(_logged(1)[1])
-    ints = [name for name in registers._fields if name not in partials]
-    wide = 1 + len(partials)
-    place = {name: f"s.ints[k, {OWN + j}]" for j, name in enumerate(ints)}
-    place |= {name: f"get(s.parts, k * {wide} + {1 + j})" for j, name in enumerate(partials)}
-    writes = [f"    s.ints[k, {OWN + j}] = r.{name}\n" for j, name in enumerate(ints)]
-    writes += [f"    put(s.parts, k * {wide} + {1 + j}, r.{name})\n" for j, name in enumerate(partials)]
-    scope: dict[str, Any] = {"Registers": registers, "get": get, "put": put}
+    jit, kinds = form.jit, [dtype.name for dtype in form.dtypes]
+    slots, links = _reach(tuple(kinds), jit), _reach(("int64",), jit)
+    scope: dict[str, Any] = {"Registers": registers, "Store": Store, "Cells": Cells}
+    for kind in {"int64", *kinds}:
+        # a bool has a word of its own, too
+        scope[f"read_{kind}"], scope[f"write_{kind}"] = reader(kind, 8), writer(kind, 8)
+    reads, writes = {}, []
+    at = OWN
+    for name in [name for name in registers._fields if name not in partials]:
+        reads[name] = f"read_int64(row, {at})"
+        writes.append(f"    write_int64(row, {at}, r.{name})\n")
+        at += 1
+    for name in ("", *partials):
+        reads[name] = "(" + "".join(f"read_{kind}(row, {at + j}), " for j, kind in enumerate(kinds)) + ")"
+        source = f"r.{name}" if name else "p"
+        writes += [f"    write_{kind}(row, {at + j}, {source}[{j}])\n" for j, kind in enumerate(kinds)]
+        at += len(kinds)
+    reaches = {"vals": (slots, VALS), "aggs": (slots, AGGS), "links": (links, LINKS)}
+    there = [name for name, size in zip(reaches, layout, strict=True) if size]
+    for name in there:
+        for verb in ("view", "full", "addresses"):
+            scope[f"{verb}_{name}"] = getattr(reaches[name][0], verb)
+    opened = {name: f"addresses_{name}(s.{name})" if name in there else "()" for name in reaches}
+    stores = {
+        name: f"view_{name}(s.{name}, read_int64(row, {base}))" if name in there else "()"
+        for name, (_, base) in reaches.items()
+    }
+    find = "    row = s.words + k * s.row\n"
     exec(
-        "def load(s, k):\n"
-        f"    r = Registers({', '.join(place[name] for name in registers._fields)})\n"
-        f"    return s.ints[k, 0], s.ints[k, 1], s.ints[k, 2], get(s.parts, k * {wide}), r\n"
-        "def save(s, k, f, e, o, p, r):\n"
-        "    s.ints[k, 0] = f\n    s.ints[k, 1] = e\n    s.ints[k, 2] = o\n"
-        f"    put(s.parts, k * {wide}, p)\n" + "".join(writes),
+        "def opened(s):\n"
+        "    address = s.words.ctypes.data + 8 * s.first\n"
+        f"    return Cells(address, 8 * s.row, 0, {opened['vals']}, {opened['aggs']}, {opened['links']})\n"
+        f"def load(s, k):\n{find}"
+        f"    r = Registers({', '.join(reads[name] for name in registers._fields)})\n"
+        f"    return read_int64(row, {SLICE_F}), read_int64(row, {SLICE_E}), read_int64(row, {OPEN}), {reads['']}, r\n"
+        f"def save(s, k, f, e, o, p, r):\n{find}"
+        f"    write_int64(row, {SLICE_F}, f)\n    write_int64(row, {SLICE_E}, e)\n    write_int64(row, {OPEN}, o)\n"
+        + "".join(writes)
+        + f"def store(s, k):\n{find}"
+        f"    return Store({stores['vals']}, {stores['aggs']}, {stores['links']}, read_int64(row, {CAPACITY}) - 1)\n"
+        "def full(s, writes):\n"
+        f"    return {' or '.join(f'full_{name}(s.{name}, writes)' for name in there) or 'False'}\n",
         scope,
     )
-    log, head = len(form.dtypes), 2 * len(form.dtypes) + 1
-
-    def store(s, k):
-        vals = view(s.vals, s.vals_base[k], s.vals_size[k])
-        aggs = view(s.aggs, s.aggs_base[k], s.aggs_size[k])
-        links = link_view(s.links, s.links_base[k], s.links_size[k])
-        return Store(vals, aggs, links, s.ints[k, s.ints.shape[1] - 1] - 1)
-
-    def full(s, writes):
-        if s.vals[head][1] == 0:
-            return False
-        return (
-            s.vals[head][0] + writes > len(s.vals[log])
-            or s.aggs[head][0] + writes > len(s.aggs[log])
-            or s.links[3][0] + writes > len(s.links[1])
-        )
-
-    return Access(jit(scope["load"]), jit(scope["save"]), jit(store), jit(full))
+    return Access(*(jit(scope[name]) for name in Access._fields))
 
 
-class _Slots:
-    """Blocks of slots that log their writes."""
+class _Slots(Pool):
+    """A pool whose writes are logged."""
 
     def __init__(self, dtypes: Sequence[Any]) -> None:
-        self.blocks = Blocks()
-        self.columns = tuple(np.zeros(0, dtype) for dtype in dtypes)
-        self.head = np.zeros(3, np.int64)
-        self.at = np.zeros(0, np.int64)
+        super().__init__(dtypes)
+        self.at = np.zeros(HEAD, np.int64)
         self.log = tuple(np.zeros(0, dtype) for dtype in dtypes)
 
-    def room(self, writes: int) -> None:
-        """A log for so many writes in all."""
-        if len(self.at) < writes:
-            self.at, self.log = grown(self.at, writes), tuple(grown(column, writes) for column in self.log)
+    def begin(self, logs: bool) -> None:
+        """An empty log; without `logs`, nothing is logged."""
+        self.at[1] = logs
 
-    def view(self) -> tuple:
-        return (*self.columns, self.at, *self.log, self.head)
+    def more_log(self, writes: int) -> None:
+        """Room for more writes."""
+        wanted = max(2 * len(self.log[0]), int(self.at[0]) + 2 * writes, 256)
+        self.at, self.log = grown(self.at, HEAD + wanted), tuple(grown(column, wanted) for column in self.log)
+        self.at[3] = min(len(self.at) - HEAD, len(self.log[0]))
 
-    def undo(self) -> None:
-        n = int(self.head[0])
+    def arrays(self) -> tuple:
+        return (*self.columns, self.at, *self.log)
+
+    def commit(self) -> None:
+        self.at[0] = 0
+        super().commit()
+
+    def rollback(self) -> None:
+        n = int(self.at[0])
+        at = self.at[HEAD : HEAD + n][::-1]
         for column, log in zip(self.columns, self.log, strict=True):
-            column[self.at[:n][::-1]] = log[:n][::-1]  # the oldest write of a slot is the last to be taken back
-        self.head[0] = 0
+            column[at] = log[:n][::-1]  # the oldest write of a slot is the last to be taken back
+        self.at[0] = 0
+        super().rollback()
 
 
 class KeyedWindows:
-    """For each key one window of an algorithm, with the slice that is open beside it.
+    """For each key one window of an algorithm, with the slice that is open beside it."""
 
-    Args:
-        form: of the aggregate.
-        algorithm: the class of `windrow.swag` that keeps the windows.
-    """
-
-    def __init__(self, form: Form, algorithm: Any) -> None:
-        self.form, self.algorithm = logging_form(form), algorithm
-        self.partials = algorithm.partial_registers
-        self.access = access(self.form, algorithm.registers, self.partials)
-        self.kernel = algorithm.kernel(self.form)
-        self.size = 0
-        self._saved: Saved | None = None
+    def __init__(self, table: Table, form: Form, algorithm: Any) -> None:
+        """`algorithm` is the class of `windrow.swag` that keeps the windows."""
+        self.table, self.form, self.algorithm = table, keyed_form(form), algorithm
+        self.partials: tuple[str, ...] = algorithm.partial_registers
+        self.slots: tuple[_Slots, ...] = ()
         if not form.compiled:
             self.plain = PlainCells([], [])
+            self.before: list[tuple] = []
             return
         assert form.dtypes is not None
-        ints = len(algorithm.registers._fields) - len(self.partials)
-        self.ints = np.zeros((0, OWN + ints + 1), np.int64)  # the last one is the capacity
-        self.parts = tuple(np.zeros(0, dtype) for dtype in form.dtypes)
-        self.vals, self.aggs, self.links = _Slots(form.dtypes), _Slots(form.dtypes), _Slots([np.int64])
-        self.first = self._first()
+        self.fields = [name for name in algorithm.registers._fields if name not in self.partials]
+        empty = algorithm.kernel(interpreted(form)).clear(Store((), (), [0] * 256, 0))
+        ints = [int(getattr(empty, name)) for name in self.fields]
+        none = bits(form.identity, form.dtypes) * (1 + len(self.partials))
+        self.first = table.add([0] * OWN + ints + none)
+        self.slots = _Slots(form.dtypes), _Slots(form.dtypes), _Slots([np.int64])
 
     @property
-    def slots(self) -> tuple[_Slots, ...]:
-        return self.vals, self.aggs, self.links
+    def kernel(self) -> Any:
+        key = "kernel", self.algorithm.name
+        if key not in self.form.memo:
+            self.form.memo[key] = self.algorithm.kernel(self.form)
+        return self.form.memo[key]
 
-    def _first(self) -> tuple:
-        """The registers of an empty window."""
-        store = Store((), (), [0] * 256, 0)
-        quiet = self.algorithm.kernel(_python(self.form))
-        return quiet.clear(store)
+    def loop(self, name: str, make: Callable[..., Callable], *more: Any) -> Callable:
+        """A loop over these windows, made once a process for the form and the algorithm, and kept on disk."""
+        key = name, self.algorithm.name
+        if key not in self.form.memo:
+            made = make(self.form, self.kernel, self.access(), *more)
+            self.form.memo[key] = cached(made) if self.form.compiled else made
+        return self.form.memo[key]
+
+    def access(self) -> Access:
+        """How loops reach the windows."""
+        if not self.form.compiled:
+            return plain_access()
+        layout = _layout(self.algorithm, 8)
+        return compiled_access(self.form, self.algorithm.registers, self.partials, layout)
 
     def grow(self, keys: int) -> None:
-        """Room for more keys, whose windows are empty."""
-        before, self.size = self.size, max(self.size, keys)
-        if self.size == before:
-            return
-        if not self.form.compiled:
-            cell = (0, 0, 0, self.form.identity, None)
-            self.plain.cells.extend(cell for _ in range(self.size - before))
-            self.plain.stores.extend(None for _ in range(self.size - before))
-            return
-        self.ints = grown(self.ints, self.size)
-        wide = 1 + len(self.partials)
-        self.parts = tuple(grown(column, len(self.ints) * wide) for column in self.parts)
-        for slots in self.slots:
-            slots.blocks.grow(len(self.ints))
-        self._clear(np.arange(before, len(self.ints)))
-
-    def _clear(self, keys: np.ndarray) -> None:
-        """Empty windows, as the algorithm begins them."""
-        fields = self.algorithm.registers._fields
-        ints = [int(getattr(self.first, name)) for name in fields if name not in self.partials]
-        self.ints[keys] = [0, 0, 0, *ints, 0]
-        wide, identity = 1 + len(self.partials), self.form.identity
-        for j in range(wide):
-            for column, number in zip(self.parts, identity, strict=True):
-                column[keys * wide + j] = number
+        """Room for so many keys (where the table does not make it)."""
+        if not self.form.compiled and keys > len(self.plain.cells):
+            more = keys - len(self.plain.cells)
+            self.plain.cells.extend([(0, 0, 0, self.form.identity, None)] * more)
+            self.plain.stores.extend([None] * more)
 
     def forget(self, keys: np.ndarray) -> None:
-        """The keys' windows become empty and give their slots back."""
+        """The keys give their slots back; their words are the table's to clear."""
         if not self.form.compiled:
             for k in keys.tolist():
+                self.before.append((k, self.plain.cells[k], self.plain.stores[k]))
                 self.plain.cells[k], self.plain.stores[k] = (0, 0, 0, self.form.identity, None), None
             return
-        for slots in self.slots:
-            slots.blocks.release(keys)
-        self._clear(keys)
+        capacity = self.word(keys, CAPACITY)
+        for j, slots in enumerate(self.slots):
+            slots.give_up(self.word(keys, VALS + j), self._blocks(capacity, j))
+
+    def word(self, keys: np.ndarray, word: int) -> np.ndarray:
+        return self.table.words[keys, self.first + word]
 
     def cells(self) -> Any:
         """What the loops work on."""
         if not self.form.compiled:
             return self.plain
-        arrays: list[Any] = [self.ints, self.parts]
-        for slots in self.slots:
-            arrays += [slots.view(), slots.blocks.base, slots.blocks.size]
-        return Cells(*arrays)
+        words = self.table.words
+        return Cells(words, words.shape[1], self.first, *(slots.arrays() for slots in self.slots))
 
     # A step.
 
     def begin(self, keys: np.ndarray, peak: np.ndarray, logs: bool = True) -> None:
         """Makes room for `peak` slices of each key; with `logs`, the step can be taken back."""
         if not self.form.compiled:
-            assert self.form.journal is not None
-            self.form.journal.undo.clear()
-            listed = keys.tolist()
-            cells = [self.plain.cells[k] for k in listed]
-            self._saved = Saved(keys, (), cells, [self.plain.stores[k] for k in listed]) if logs else None
-            for k, rows in zip(listed, peak.tolist(), strict=True):
+            if logs:
+                self.before += [(k, self.plain.cells[k], self.plain.stores[k]) for k in keys.tolist()]
+            for k, rows in zip(keys.tolist(), peak.tolist(), strict=True):
                 self._room_plain(k, rows)
             return
-        if logs:
-            wide = 1 + len(self.partials)
-            at = (keys[:, None] * wide + np.arange(wide)).ravel()
-            self._saved = Saved(
-                keys, tuple(slots.blocks.mark(keys) for slots in self.slots), self.ints[keys],
-                tuple(column[at] for column in self.parts),
-            )  # fmt: skip
         for slots in self.slots:
-            slots.head[:] = 0, int(logs), 0
-        small = np.flatnonzero(peak > self.ints[keys, -1])
+            slots.begin(logs)
+        small = np.flatnonzero(peak > self.word(keys, CAPACITY))
         if len(small):
-            self._enlarge(keys[small], powers_of_two(peak[small]))
+            self._enlarge(keys[small], blocks_of(peak[small]))
 
     def more_log(self, writes: int) -> None:
-        """Doubles the log; it is full."""
+        """Room in the log, which is full."""
         for slots in self.slots:
-            slots.room(max(2 * len(slots.at), int(slots.head[0]) + 2 * writes, 1024))
+            slots.more_log(writes)
 
     def commit(self) -> None:
-        """The step is over, and stays."""
-        self._saved = None
-        if self.form.compiled:
-            for slots in self.slots:
-                slots.blocks.commit()
-                slots.head[0] = 0
-        elif self.form.journal is not None:
-            self.form.journal.undo.clear()
+        """The step stays."""
+        for slots in self.slots:
+            slots.commit()
+        if not self.form.compiled:
+            self.before = []
+            self._journal().undo.clear()
 
     def rollback(self) -> None:
-        """As it was when the step began."""
-        saved, self._saved = self._saved, None
-        if saved is None:
-            return
+        """The step is taken back; the table's words are its owner's to write back."""
+        for slots in self.slots:
+            slots.rollback()
         if not self.form.compiled:
-            assert self.form.journal is not None
-            self.form.journal.rollback()
-            for k, cell, store in zip(saved.keys.tolist(), saved.ints, saved.parts, strict=True):
+            self._journal().rollback()
+            for k, cell, store in reversed(self.before):
                 self.plain.cells[k], self.plain.stores[k] = cell, store
-            return
-        for slots, mark in zip(self.slots, saved.blocks, strict=True):
-            slots.undo()
-            slots.blocks.rollback(mark)
-        self.ints[saved.keys] = saved.ints
-        wide = 1 + len(self.partials)
-        at = (saved.keys[:, None] * wide + np.arange(wide)).ravel()
-        for column, before in zip(self.parts, saved.parts, strict=True):
-            column[at] = before
+            self.before = []
+
+    def _journal(self) -> Any:
+        assert self.form.journal is not None
+        return self.form.journal
 
     # Room.
 
@@ -330,103 +342,94 @@ class KeyedWindows:
         store = self.plain.stores[k]
         if store is not None and store.mask >= rows - 1:
             return
-        capacity = int(powers_of_two(np.array([max(rows, 1)]))[0])
+        capacity = int(blocks_of(np.array([rows]))[0])
         if store is None:
-            vals, aggs, links = self.algorithm.layout(self._window(), capacity)
+            vals, aggs, links = _layout(self.algorithm, capacity)
             store = Store([None] * vals, [None] * aggs, [0] * links, capacity - 1)
             self.plain.cells[k] = (f, e, o, p, self.kernel.clear(store))
         else:
-            window = self._window()
-            window.s, window.r, window.capacity = store, r, store.mask + 1
-            window._grow(capacity)
-            store = window.s
+            store = self._grown(store, r, capacity)
         self.plain.stores[k] = store
 
-    def _window(self) -> Any:
-        """A window by hand that borrows its state: it knows how to grow."""
+    def _grown(self, store: Store, r: Any, capacity: int) -> Store:
+        """A larger store, as the algorithm's window by hand makes it."""
         window = object.__new__(self.algorithm)
-        window.form = window.m = self.form if not self.form.compiled else _python(self.form)
+        window.form = window.m = interpreted(self.form)
         window.k = self.algorithm.kernel(window.m)
-        return window
+        window.s, window.r, window.capacity = store, r, store.mask + 1
+        window._grow(capacity)
+        return window.s
+
+    def _blocks(self, capacity: np.ndarray, j: int) -> np.ndarray:
+        """The sizes of blocks for windows of these capacities; 0: none."""
+        known = {0: 0} | {c: _layout(self.algorithm, c)[j] for c in np.unique(capacity).tolist() if c}
+        slots = np.array([known[c] for c in capacity.tolist()], np.int64)
+        return np.where(slots > 0, blocks_of(slots), 0)
 
     def _enlarge(self, keys: np.ndarray, capacity: np.ndarray) -> None:
         """Larger blocks, with what is in the old ones."""
-        window = self._window()
-        layouts = {c: window.layout(c) for c in np.unique(capacity).tolist()}
-        before = [(s.blocks.base[keys], s.blocks.size[keys]) for s in self.slots]
+        words, first = self.table.words, self.first
+        old = words[keys, first + CAPACITY]
+        before = words[keys, first + VALS : first + VALS + 3]
         for j, slots in enumerate(self.slots):
-            wanted = np.fromiter((layouts[c][j] for c in capacity.tolist()), np.int64, len(keys))
-            if wanted.any():
-                slots.blocks.enlarge(keys, wanted)
-                slots.columns = tuple(grown(column, slots.blocks.used) for column in slots.columns)
-        old = self.ints[keys, -1].copy()
-        self.ints[keys, -1] = capacity
-        filled = np.flatnonzero(old > 0)
-        ring = window.layout(8) == (8, 0, 0) and {"F", "E"} <= set(self.algorithm.registers._fields)
-        if ring:
-            self._move_rings(keys[filled], before[0][0][filled], old[filled])
-        else:
-            for i in filled.tolist():
-                self._move(int(keys[i]), int(old[i]), [(int(b[i]), int(s[i])) for b, s in before])
-        if not ring:  # empty windows: what the algorithm wants to find in its slots
-            for k in keys[old == 0].tolist():
-                self.kernel_clear(k)
+            sizes = self._blocks(capacity, j)
+            if sizes.any():
+                words[keys, first + VALS + j] = slots.take(sizes)
+                slots.give_up(before[:, j], self._blocks(old, j))
+        words[keys, first + CAPACITY] = capacity
+        filled = old > 0
+        if _layout(self.algorithm, 8) == (8, 0, 0) and {"F", "E"} <= set(self.fields):
+            self._move_rings(keys[filled], before[filled, 0], old[filled])
+            return
+        for k, base, size in zip(keys[filled].tolist(), before[filled].tolist(), old[filled].tolist(), strict=True):
+            grown_store = self._grown(self._store(base, size), self.registers(k), int(words[k, first + CAPACITY]))
+            self._fill(k, grown_store)
+        for k in keys[~filled].tolist():  # what the algorithm wants to find in its slots
+            vals, aggs, links = self._store(words[k, first + VALS : first + VALS + 3].tolist(), int(words[k, first + 3]))[:3]
+            self.algorithm.kernel(interpreted(self.form)).clear(Store(vals, aggs, links, int(words[k, first + 3]) - 1))
 
-    def kernel_clear(self, k: int) -> None:
-        """Lets the algorithm clear its new slots."""
-        window = self._window()
-        store = self._store(k)
-        r = window.k.clear(store)
-        fields = [name for name in self.algorithm.registers._fields if name not in self.partials]
-        self.ints[k, OWN:-1] = [int(getattr(r, name)) for name in fields]
+    def _store(self, base: list[int], capacity: int) -> Store:
+        """A key's slots as arrays."""
+        sizes = _layout(self.algorithm, capacity)
+        parts = [
+            tuple(column[b : b + size] for column in slots.columns)
+            for slots, b, size in zip(self.slots, base, sizes, strict=True)
+        ]
+        return Store(parts[0], parts[1], parts[2][0], capacity - 1)
 
-    def _store(self, k: int) -> Store:
-        parts = []
-        for slots in self.slots:
-            base, size = int(slots.blocks.base[k]), int(slots.blocks.size[k])
-            parts.append(tuple(column[base : base + size] for column in slots.columns))
-        return Store(parts[0], parts[1], parts[2][0], int(self.ints[k, -1]) - 1)
+    def _fill(self, k: int, store: Store) -> None:
+        for j, (slots, new) in enumerate(zip(self.slots, (store.vals, store.aggs, (store.links,)), strict=True)):
+            base = int(self.table.words[k, self.first + VALS + j])
+            for column, values in zip(slots.columns, new, strict=True):
+                column[base : base + len(values)] = values
 
     def _move_rings(self, keys: np.ndarray, base: np.ndarray, size: np.ndarray) -> None:
-        """Rings of slots, whose entries are found by F and E."""
-        fields = [name for name in self.algorithm.registers._fields if name not in self.partials]
-        first, end = self.ints[keys, OWN + fields.index("F")], self.ints[keys, OWN + fields.index("E")]
+        """Slots that are a ring from F to E and nothing else."""
+        first, end = (self.word(keys, OWN + self.fields.index(name)) for name in "FE")
         which, at = stretches(first, end - first)
         source = base[which] + (at & (size[which] - 1))
-        target = self.vals.blocks.base[keys[which]] + (at & (self.ints[keys[which], -1] - 1))
-        for column in self.vals.columns:
+        target = self.word(keys[which], VALS) + (at & (self.word(keys[which], CAPACITY) - 1))
+        for column in self.slots[0].columns:
             column[target] = column[source]
-
-    def _move(self, k: int, capacity: int, before: list[tuple[int, int]]) -> None:
-        """The slots of any algorithm, as its window by hand grows."""
-        window = self._window()
-        parts = [
-            tuple(column[base : base + size] for column in slots.columns)
-            for slots, (base, size) in zip(self.slots, before, strict=True)
-        ]
-        window.s = Store(parts[0], parts[1], parts[2][0], capacity - 1)
-        window.r, window.capacity = self.registers(k), capacity
-        window._grow(int(self.ints[k, -1]))
-        for slots, grown_slots in zip(self.slots, (window.s.vals, window.s.aggs, (window.s.links,)), strict=True):
-            base = int(slots.blocks.base[k])
-            for column, values in zip(slots.columns, grown_slots, strict=False):
-                column[base : base + len(values)] = values
 
     def registers(self, k: int) -> Any:
         """A key's registers."""
-        wide, j, place = 1 + len(self.partials), 0, {}
-        for name in self.algorithm.registers._fields:
-            if name in self.partials:
-                at = k * wide + 1 + self.partials.index(name)
-                place[name] = tuple(column[at].item() for column in self.parts)
-            else:
-                place[name] = int(self.ints[k, OWN + j])
-                j += 1
-        return self.algorithm.registers(**place)
+        assert self.form.dtypes is not None
+        row, at = self.table.words[k], self.first + OWN
+        values: dict[str, Any] = {}
+        for name in self.fields:
+            values[name] = int(row[at])
+            at += 1
+        at += len(self.form.dtypes)
+        for name in self.partials:
+            values[name] = tuple(
+                row[at + j : at + j + 1].view(dtype if dtype.kind == "f" else np.int64)[0].item()
+                for j, dtype in enumerate(self.form.dtypes)
+            )
+            at += len(self.form.dtypes)
+        return self.algorithm.registers(**values)
 
 
-def _python(form: Form) -> Form:
-    """The form for Python over the columns of an arena."""
-    from windrow.engine.forms import interpreted
-
-    return interpreted(form)
+def _layout(algorithm: Any, capacity: int) -> tuple[int, int, int]:
+    """How many slots for partials (vals, aggs) and ints (links) a window of this capacity has."""
+    return algorithm.layout(None, capacity)

@@ -14,7 +14,8 @@ from typing import Any
 from windrow.engine.forms import Form
 from windrow.engine.keyed import SPARE, Access
 
-#: stretches of rows by key, and the first of each run's cuts and windows (one entry more than runs)
+#: stretches of rows by key; the first of each run's cuts and windows (one entry more than runs); the first slice that is
+#: needed after it
 Runs = namedtuple("Runs", "key begin end cuts wins keep")
 #: cut c is before row at[c]; of the slices, those from number keep[c] on are still needed
 Cuts = namedtuple("Cuts", "at keep")
@@ -31,7 +32,7 @@ def sliced(form: Form, kernel: Any, access: Access, lift_at: Callable | None = N
     clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
     combine, identity, lift = form.combine, form.identity, lift_at or form.lift_at
     store, mark = form.store, form.mark
-    load, save, store_of, full = access
+    opened, load, save, store_of, full = access
 
     @form.jit
     def evict_to(s, r, f, e, lo):
@@ -47,6 +48,7 @@ def sliced(form: Form, kernel: Any, access: Access, lift_at: Callable | None = N
 
     @form.whole
     def run(state, runs, cuts, wins, columns, masks, out, valid, at):
+        state = opened(state)
         u, i, c, w = at[0], at[1], at[2], at[3]
         while u < len(runs.key):
             k = runs.key[u]
@@ -57,7 +59,7 @@ def sliced(form: Form, kernel: Any, access: Access, lift_at: Callable | None = N
             end, last_cut, last_win = runs.end[u], runs.cuts[u + 1], runs.wins[u + 1]
             more = True
             while more:
-                if full(state, e - f + SPARE):
+                if full(s, e - f + SPARE):
                     save(state, k, f, e, o, p, r)
                     at[0], at[1], at[2], at[3] = u, i, c, w
                     return False
@@ -111,3 +113,136 @@ def sliced(form: Form, kernel: Any, access: Access, lift_at: Callable | None = N
         return True
 
     return run
+
+
+#: stretches of rows by key, the number of each run's first row, and the first row that is needed after it
+RowRuns = namedtuple("RowRuns", "key begin end first keep")
+
+
+def by_row(form: Form, kernel: Any, access: Access) -> Callable:
+    """`run(state, runs, lo, hi, columns, masks, out, valid, at)`: for each row the window of rows lo[i] to hi[i].
+
+    `hi[i]` is behind row i, so that no row waits. `at` is [run, row].
+    """
+    clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
+    lift, identity, no_rows = form.lift_at, form.identity, empty_window(form)
+    store, mark = form.store, form.mark
+    opened, load, save, store_of, full = access
+
+    @form.whole
+    def run(state, runs, lo, hi, columns, masks, out, valid, at):
+        state = opened(state)
+        u, i = at[0], at[1]
+        while u < len(runs.key):
+            k = runs.key[u]
+            s = store_of(state, k)
+            f, e, o, p, r = load(state, k)
+            if i < 0:
+                i = runs.begin[u]
+            shift = runs.begin[u] - runs.first[u]
+            while i < runs.end[u]:
+                if full(s, e - f + SPARE + hi[i] - e):
+                    save(state, k, f, e, o, p, r)
+                    at[0], at[1] = u, i
+                    return False
+                at[1] = i
+                if lo[i] >= e:  # nothing of the window is left, and what lies between is not wanted
+                    if f < e:
+                        r = clear(s)
+                    f = e = lo[i]
+                while f < lo[i]:
+                    r = evict(s, r)
+                    f += 1
+                while e < hi[i]:
+                    r = insert(s, r, lift(columns, masks, e + shift))
+                    e += 1
+                if f == e:
+                    no_rows(out, valid, i)
+                else:
+                    answer = query(s, r)
+                    store(out, i, answer)
+                    mark(valid, i, answer)
+                i += 1
+            save(state, k, f, e, o, p, r)
+            u += 1
+            i = -1
+        at[0] = u
+        return True
+
+    return run
+
+
+def by_row_waiting(form: Form, kernel: Any, access: Access, queue: Any, queue_access: Access) -> Callable:
+    """The same where rows wait: row i is in no window before a later row comes. Those that wait are in a queue."""
+    clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
+    queue_clear, queue_insert, queue_evict = queue.clear, queue.insert, queue.evict
+    lift, identity, get, no_rows = form.lift_at, form.identity, form.get, empty_window(form)
+    store, mark = form.store, form.mark
+    opened, load, save, store_of, full = access
+    queue_opened, queue_load, queue_save, queue_store, queue_full = queue_access
+
+    @form.whole
+    def run(state, waits, runs, lo, hi, columns, masks, out, valid, at):
+        state = opened(state)
+        waits = queue_opened(waits)
+        u, i = at[0], at[1]
+        while u < len(runs.key):
+            k = runs.key[u]
+            s, q = store_of(state, k), queue_store(waits, k)
+            f, e, o, p, r = load(state, k)
+            qf, qe, qo, qp, qr = queue_load(waits, k)  # rows qf to qe wait
+            if i < 0:
+                i = runs.begin[u]
+            while i < runs.end[u]:
+                if full(s, qe - f + 2 * SPARE) or queue_full(q, SPARE):
+                    save(state, k, f, e, o, p, r)
+                    queue_save(waits, k, qf, qe, qo, qp, qr)
+                    at[0], at[1] = u, i
+                    return False
+                at[1] = i
+                qr = queue_insert(q, qr, lift(columns, masks, i))
+                qe += 1
+                if lo[i] >= e:
+                    if f < e:
+                        r = clear(s)
+                    f = e = lo[i]
+                while qf < e:  # rows that are in no window at all
+                    qr = queue_evict(q, qr)
+                    qf += 1
+                while f < lo[i]:
+                    r = evict(s, r)
+                    f += 1
+                while e < hi[i]:
+                    r = insert(s, r, get(q.vals, qr.F & q.mask))
+                    qr = queue_evict(q, qr)
+                    qf += 1
+                    e += 1
+                if f == e:
+                    no_rows(out, valid, i)
+                else:
+                    answer = query(s, r)
+                    store(out, i, answer)
+                    mark(valid, i, answer)
+                i += 1
+            save(state, k, f, e, o, p, r)
+            queue_save(waits, k, qf, qe, qo, qp, qr)
+            u += 1
+            i = -1
+        at[0] = u
+        return True
+
+    return run
+
+
+def empty_window(form: Form) -> Callable:
+    """(out, valid, i): the answer of a window without rows."""
+
+    @form.jit
+    def told(out, valid, i):
+        for there in valid:
+            there[i] = False
+
+    def given(out, valid, i):
+        form.store(out, i, form.identity)
+
+    return told if form.compiled else given

@@ -1,24 +1,25 @@
 """What the walks of window kinds share: they go through a step's rows by key and say where slices begin and windows end.
 
-A walk needs no aggregate, so it is compiled once for all queries. It keeps what it knows of a key in a row of registers
-(`ints`, `nums`: numbers of the measure's own type) and, where it must know every open slice or window, in a ring. Where
-it runs out of room it returns, is given more, and goes on from there.
+A walk needs no aggregate, so it is compiled once for all queries. It keeps what it knows of a key in some words of the
+key's row and, where it must know every open slice or window, in a ring. Where it runs out of room it returns, is given
+more, and goes on from there.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from windrow.engine.arena import Mark, Rings, grown
 from windrow.engine.compiler import cached, whole
+from windrow.engine.table import Pool, Table, blocks_of, grown, stretches
 
-#: registers that every kind has: slices (or rows) F to E are in use, and F when the step began
-F, E, F0 = 0, 1, 2
-OWN = 3
+#: words that every kind has: slices (or rows) F to E are in use; F when the step began, which must be found again
+#: if it is taken back (-1: nothing was there); the ring's block
+F, E, F0, BASE, SIZE = range(5)
+OWN = 5
 #: how a walk ends
 DONE, NO_ROOM, NO_RING = 0, 1, 2
 
@@ -26,10 +27,10 @@ DONE, NO_ROOM, NO_RING = 0, 1, 2
 #: answered before row win_at[w] from slice win_lo[w] on; whole[w] is false where its end is not known yet.
 #: For run u: where its cuts and windows begin, from which slice on it needs them, and the most it had at once
 Out = namedtuple("Out", "cut_at cut_keep win_at win_lo start end whole cuts wins keep peak")
-#: what a walk knows: registers by key, and the ring of each key
-Known = namedtuple("Known", "ints nums base size ring")
+#: what a walk knows: rows of words, the same as numbers of the measure's type, its first word, the ring's columns
+Known = namedtuple("Known", "words numbers first ring values")
 #: stretches of rows by key; each run's measure has come to `until`
-Walked = namedtuple("Walked", "key begin end until")
+Runs = namedtuple("Runs", "key begin end until")
 
 
 def walker(function: Callable) -> Callable:
@@ -37,8 +38,8 @@ def walker(function: Callable) -> Callable:
     return cached(whole("numpy")(function))
 
 
-class Found(NamedTuple):
-    """What a walk found: see `Out`; `key` is the key of each window."""
+class Walked(NamedTuple):
+    """What a walk found: see `Out`."""
 
     cut_at: np.ndarray
     cut_keep: np.ndarray
@@ -54,78 +55,92 @@ class Found(NamedTuple):
 
 
 class WalkState:
-    """What a walk knows of each key, from step to step."""
+    """What a walk knows of each key, from step to step: words of a table, and a ring of (number, value) a key."""
 
-    def __init__(self, dtype: Any, ints: int, nums: int, ring: int, first: int = 0) -> None:
-        """`ints` and `nums` registers; a ring of `ring` columns of the measure's type beside one of ints, 0: none."""
-        self.dtype = np.dtype(dtype)
-        self.ints = np.zeros((0, OWN + ints), np.int64)
-        self.nums = np.zeros((0, max(nums, 1)), self.dtype)
-        self.rings = Rings([np.int64, self.dtype]) if ring else Rings([np.int64, self.dtype])
-        self.size = 0
-        self.first = first
-        self._saved: tuple[np.ndarray, np.ndarray, np.ndarray, Mark] | None = None
+    def __init__(self, table: Table, dtype: Any, words: Sequence[int] = ()) -> None:
+        """`words`: what the kind's own words begin with, after those that every kind has."""
+        self.table, self.dtype = table, np.dtype(dtype)
+        self.first = table.add([0] * OWN + list(words))
+        self.width = OWN + len(words)
+        self.ring = Pool([np.int64, self.dtype])
 
-    def grow(self, keys: int) -> None:
-        if keys <= self.size:
-            return
-        self.ints, self.nums = grown(self.ints, keys), grown(self.nums, keys)
-        self.rings.blocks.grow(len(self.ints))
-        self.size = keys
+    def word(self, keys: np.ndarray, word: int) -> np.ndarray:
+        """A word of some keys."""
+        return self.table.words[keys, self.first + word]
+
+    def number(self, keys: np.ndarray, word: int) -> np.ndarray:
+        """A word of some keys that is a number of the measure's type."""
+        return self.word(keys, word).view(self.dtype)
 
     def known(self) -> Known:
-        blocks = self.rings.blocks
-        return Known(self.ints, self.nums, blocks.base, blocks.size, self.rings.columns)
+        words = self.table.words
+        return Known(words, words.view(self.dtype), self.first, *self.ring.columns)
+
+    def enlarge(self, keys: np.ndarray, wanted: np.ndarray) -> None:
+        """Rings of at least the sizes wanted, with what is in them."""
+        words, at = self.table.words, self.first
+        small = wanted > words[keys, at + SIZE]
+        if not small.any():
+            return
+        keys, new = keys[small], blocks_of(wanted[small])
+        base, size = words[keys, at + BASE], words[keys, at + SIZE]
+        words[keys, at + BASE] = begin = self.ring.take(new)
+        words[keys, at + SIZE] = new
+        self.ring.give_up(base, size)
+        first, end = words[keys, at + F0], words[keys, at + E]
+        first = np.where(first < 0, words[keys, at + F], first)
+        which, entry = stretches(first, end - first)
+        for column in self.ring.columns:
+            column[begin[which] + (entry & (new[which] - 1))] = column[base[which] + (entry & (size[which] - 1))]
 
     def begin(self, keys: np.ndarray) -> None:
-        """What takes the step back is kept."""
-        self._saved = (keys, self.ints[keys], self.nums[keys], self.rings.blocks.mark(keys))
-        self.ints[keys, F0] = self.ints[keys, F]
-
-    def rollback(self) -> None:
-        if self._saved is not None:
-            keys, ints, nums, mark = self._saved
-            self.ints[keys], self.nums[keys] = ints, nums
-            self.rings.blocks.rollback(mark)
-            self._saved = None
+        """A step begins: what is in the rings must be found again if it is taken back."""
+        words, own = self.table.words, self.first
+        first = words[keys, own + F]
+        words[keys, own + F0] = np.where(first < words[keys, own + E], first, -1)
 
     def commit(self) -> None:
-        self._saved = None
-        self.rings.blocks.commit()
+        """The step stays."""
+        self.ring.commit()
+
+    def rollback(self) -> None:
+        """The step is taken back; the table's words are its owner's to write back."""
+        self.ring.rollback()
 
     def forget(self, keys: np.ndarray) -> None:
-        """The keys begin anew."""
-        self.ints[keys], self.nums[keys] = 0, 0
-        self.rings.blocks.release(keys)
+        """The keys give their rings back; their words are the table's to clear."""
+        self.ring.give_up(self.word(keys, BASE), self.word(keys, SIZE))
 
 
-def walk(
-    step: Callable, state: WalkState, facts: tuple, runs: Walked, rows: tuple, closing: bool, cuts: int
-) -> Found:
-    """Runs a walk to its end. `cuts` is a guess of how many cuts there are."""
-    n = len(runs.key)
-    dtype = state.dtype
-    room = cuts + n + 16
-    per_run = [np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)]
-    out = Out(
-        np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64),
-        np.empty(room, dtype), np.empty(room, dtype), np.empty(room, bool), *per_run,
-    )  # fmt: skip
+def walk(step: Callable, state: WalkState, facts: tuple, runs: Runs, rows: tuple, cuts: int) -> Walked:
+    """Runs a walk to its end. `cuts` is a guess of how many cuts, or windows, there are."""
+    n, room, dtype = len(runs.key), cuts + 64, state.dtype
+    state.begin(runs.key)
+    numbers = np.empty((4, room), np.int64)
+    by_run = np.zeros((4, n + 1), np.int64)
+    out = Out(*numbers, np.empty(room, dtype), np.empty(room, dtype), np.empty(room, bool), *by_run)
     at = np.array([0, -1, 0, 0, 0], np.int64)  # run, row, cuts, windows, peak of the run
-    while True:
-        how = step(facts, runs, rows, closing, state.known(), out, at)
-        if how == DONE:
-            break
+    while (how := step(facts, runs, rows, state.known(), out, at)) != DONE:
         if how == NO_ROOM:
-            size = 2 * len(out.cut_at)
-            out = Out(*(grown(column, size) for column in out[:7]), *out[7:])
+            out = Out(*(grown(column, 2 * len(out.cut_at)) for column in out[:7]), *by_run)
         else:
             key = runs.key[at[0] : at[0] + 1]
-            first, end = state.ints[key, F0], state.ints[key, E]
-            state.rings.enlarge(key, first, end, np.maximum(2 * (end - first), 4))
+            state.enlarge(key, 2 * np.maximum(state.word(key, SIZE), 2))
     c, w = int(at[2]), int(at[3])
     out.cuts[n], out.wins[n] = c, w
-    return Found(
+    return Walked(
         out.cut_at[:c], out.cut_keep[:c], out.win_at[:w], out.win_lo[:w], out.start[:w], out.end[:w], out.whole[:w],
-        *per_run,
+        by_run[0], by_run[1], by_run[2, :n], by_run[3, :n],
     )  # fmt: skip
+
+
+class ByRow(NamedTuple):
+    """The windows of windows by row: row i has rows lo[i] to hi[i], counted within its key."""
+
+    lo: np.ndarray
+    hi: np.ndarray
+    #: for each run: the number of its first row, the most rows of a window, the most that wait, the first still needed
+    first: np.ndarray
+    peak: np.ndarray
+    waiting: np.ndarray
+    keep: np.ndarray

@@ -1,11 +1,21 @@
 """Runs queries in this process: over tables (`batch`) and over rows as they come (`live`)."""
 
+from typing import Any
+
 from windrow.local.batch import Local
 from windrow.local.live import Live
-from windrow.query import OPENERS, RUNNERS
+from windrow.local.old_live import OldLive
+from windrow.query import OPENERS, RUNNERS, Query
+from windrow.windows.kinds import Policy
+
+
+def _kind(query: Query) -> Any:
+    old = query.store is not None or any(isinstance(window, Policy) for window in query.windows.values())
+    return OldLive if old else Live
+
 
 RUNNERS.append(Local())
-OPENERS["open"] = Live
-OPENERS["resume"] = Live.resumed
+OPENERS["open"] = lambda query: _kind(query)(query)
+OPENERS["resume"] = lambda query, data: _kind(query).resumed(query, data)
 
-__all__ = ["Live", "Local"]
+__all__ = ["Live", "Local", "OldLive"]

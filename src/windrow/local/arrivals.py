@@ -111,7 +111,7 @@ class Arrivals:
         limit = np.where(early, NEVER, seen[:-1] - np.where(early, 0, min(lateness, FOREVER)))
         return times >= np.maximum(limit, self.watermark), int(seen[-1])
 
-    def _plain(self, intake: Intake, at: np.ndarray, times: np.ndarray) -> Held:
+    def _plain(self, intake: Intake, at: np.ndarray | slice, times: np.ndarray) -> Held:
         """Rows as plain columns, of the types that the first rows had."""
         columns = {}
         for name in self._kept(intake.frame):

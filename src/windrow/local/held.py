@@ -32,7 +32,7 @@ class Held:
 
     outline = column
 
-    def at(self, where: np.ndarray) -> Held:
+    def at(self, where: np.ndarray | slice) -> Held:
         """Some of the rows."""
         return Held(self.codes[where], self.times[where], {n: _at(c, where) for n, c in self.columns.items()})
 
@@ -47,7 +47,7 @@ class Held:
         )
 
 
-def _at(column: Column, where: np.ndarray) -> Column:
+def _at(column: Column, where: np.ndarray | slice) -> Column:
     return Column(column.values[where], None if column.mask is None else column.mask[where], column.dtype)
 
 

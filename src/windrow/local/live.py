@@ -1,29 +1,77 @@
-"""A query over rows as they come: held until the watermark has passed them, or taken into their slices at once."""
+"""A query over rows as they come: they wait until the watermark has passed them, then they take one step."""
 
 from __future__ import annotations
 
 import contextlib
-import secrets
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from windrow import frames
+from windrow.engine.forward import going_forward, hold_back
 from windrow.engine.inputs import object_array
-from windrow.errors import StoreError, WindrowError
+from windrow.errors import WindrowError
 from windrow.frames import Frame, Output, Values
-from windrow.local.arrivals import FOREVER, Arrivals
+from windrow.local.arrivals import FOREVER, NEVER, Arrivals
 from windrow.local.held import Held
-from windrow.local.intake import Ordered
-from windrow.local.machine import Machine
+from windrow.local.intake import Intake, column_measures, measure_dtype, take_in
+from windrow.local.labels import Labels
+from windrow.local.ordering import OrderedRows, Readable
 from windrow.local.results import changed, edge_names, some, table
-from windrow.local.saving import restore, saved
-from windrow.local.undo import all_or_nothing
 from windrow.query import Query, Report
-from windrow.sharing.groups import Answer
-from windrow.sharing.lane import Found
-from windrow.windows.base import TIME
+from windrow.sharing.groups import Answer, arrange
+from windrow.step.keys import Keys
+from windrow.step.pending import Pending
+from windrow.step.plan import Plan
+from windrow.step.state import State
+from windrow.step.step import Ended, Results, step
+from windrow.windows.base import TIME, Measure, StepRows
 from windrow.windows.durations import instant
+from windrow.windows.kinds import scaled
+
+
+class Door(Arrivals):
+    """What is known of rows that come: their types, how far event time has come, the numbers of their keys."""
+
+    def __init__(self, query: Query) -> None:
+        super().__init__(query)
+        self.keys = Keys(len(query.by))
+
+    def _codes(self, intake: Intake) -> np.ndarray:
+        n = intake.frame.rows
+        if not self.query.by:
+            return np.zeros(n, np.int64)
+        columns = [intake.frame.objects(name, intake.keys) for name in self.query.by]
+        numbers = self.keys.number(columns)
+        return numbers[intake.codes] if len(numbers) > 1 else np.full(n, numbers[0])
+
+    def admit(self, frame: Frame) -> tuple[Held | None, np.ndarray, np.ndarray]:
+        """(rows that are in time, which are late, which are rejected); event time goes on."""
+        intake = take_in(self.query, frame)
+        times = self._in_unit(intake)
+        if intake.good is None:
+            good, rejected = None, np.empty(0, np.int64)
+        else:
+            good = intake.good
+            times = times[good]
+            missing = np.ones(frame.rows, bool)
+            missing[good] = False
+            rejected = np.flatnonzero(missing)
+        in_time, newest = self._in_time(times)
+        late = np.empty(0, np.int64)
+        at: np.ndarray | slice
+        if in_time.all():
+            at = slice(None) if good is None else good
+        else:
+            rows = np.arange(frame.rows) if good is None else good
+            at, late = rows[in_time], rows[~in_time]
+            times = times[in_time]
+        rows_in = self._plain(intake, at, times) if len(times) else None
+        self.newest = newest
+        if self.query.time is not None and newest != NEVER:
+            self.watermark = max(self.watermark, newest - self.query.lateness * self.ticks)
+        return rows_in, late, rejected
 
 
 class Live:
@@ -45,139 +93,238 @@ class Live:
         self.rejected: Any = None
         self.closed = False
         self.template: Frame = frames.read({})  # results are of its kind and types
-        self.arrivals = Arrivals(query)
-        self.machine = Machine(query)
-        self.machine.called = f"query {secrets.token_hex(8)}"
-        self.referred = False  # a snapshot refers to what is in the store
+        self.door = Door(query)
+        self.pending = Pending()
+        self.labels = Labels()
+        self.state: State | None = None  # begun with the first rows, which tell the types
         self.last: dict[str, dict[int, tuple]] = {name: {} for name in query.windows}  # for changes_only
+        self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
+        self.forgets = not query.changes_only
 
-    def begin(self, frame: Frame) -> None:
-        """Takes the types of the columns from an empty frame, before there are rows, for what is known beforehand."""
-        self.template = frame
-        self.arrivals.begin(frame)
-        self.machine.begin(self.arrivals.nothing(), self.arrivals.ticks)
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.closed:
+            self.close()
 
     def push(self, rows: Any) -> Any:
-        """Takes in rows; the results that became final come back, in the kind of the rows."""
-        if self.closed:
-            raise WindrowError("this query was closed; open() a new one")
-        self.machine.tidy()
-        with all_or_nothing(self):
+        """Takes in rows; the results that became final come back, in the kind of the rows.
+
+        A dict of single values is one row.
+        """
+        self._check_open()
+        if isinstance(rows, Mapping) and rows and not any(hasattr(v, "__len__") and not isinstance(v, (str, bytes)) for v in rows.values()):
+            rows = {name: [value] for name, value in rows.items()}
+        with self._all_or_nothing():
             frame = frames.read(rows)
-            arrived = self.arrivals.take(frame)
+            admitted, late, rejected = self.door.admit(frame)
             self.template = frame.pick(np.empty(0, np.int64))
-            self.late, self.rejected = frame.take(arrived.late), frame.take(arrived.rejected)
-            self.report = self.report.plus(rows_in=frame.rows, late=len(arrived.late), rejected=len(arrived.rejected))
-            return self._results()
+            self.late, self.rejected = frame.take(late), frame.take(rejected)
+            self.report = self.report.plus(rows_in=frame.rows, late=len(late), rejected=len(rejected))
+            return self._results(admitted)
 
     def advance(self, when: Any) -> Any:
         """Event time has come to `when`: no row before it will count. The results that this makes final."""
         if self.query.time is None:
             raise WindrowError("advance is about event time, and this query has none; name the column with time=")
-        if self.closed:
-            raise WindrowError("this query was closed; open() a new one")
-        with all_or_nothing(self):
-            self.arrivals.watermark = max(self.arrivals.watermark, instant(when) * self.arrivals.ticks)
-            return self._results()
+        self._check_open()
+        with self._all_or_nothing():
+            self.door.watermark = max(self.door.watermark, instant(when) * self.door.ticks)
+            return self._results(None)
 
     def close(self) -> Any:
-        """The end of the rows: the rest of the results.
-
-        What the query has in its store stays there where a snapshot refers to it; `forget` deletes it.
-        """
+        """The end of the rows: the rest of the results."""
         if self.closed:
             raise WindrowError("this query was closed already")
-        with all_or_nothing(self):
+        with self._all_or_nothing():
             self.closed = True
-            results = self._results()
-        with contextlib.suppress(StoreError):  # the results are worth more than the room
-            for shelf in self.machine.shelves:
-                shelf.close(forget=not self.referred)
-        return results
+            return self._results(None)
 
-    def forget(self) -> None:
-        """Deletes all that the query has in its store. Its snapshots are of no use then, and it takes no more rows."""
-        self.closed = True
-        for shelf in self.machine.shelves:
-            shelf.forget()
+    def begin(self, frame: Frame) -> None:
+        """Takes the types of the columns from an empty frame, before there are rows."""
+        self.template = frame
+        self.door.begin(frame)
+        self._begin(self.door.nothing())
 
-    def snapshot(self) -> bytes:
-        """All of the state; `Query.resume` goes on from there, in another process, too.
+    def _check_open(self) -> None:
+        if self.closed:
+            raise WindrowError("this query was closed; open() a new one")
 
-        Of windows in a store it holds a reference to what is durable there when this returns. One can go on from the
-        last snapshot, and, should that have been lost on its way, from the one before.
-        """
-        data = saved(self)
-        self.referred = True
-        return data
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """What is done within happens as a whole, or not at all."""
+        door, pending, labels = self.door, self.pending, self.labels
+        mine = self.report, self.late, self.rejected, self.closed, self.template, self.state
+        at_door = door.newest, door.watermark, door.times, len(door.kinds)
+        waiting = pending.runs, pending.came
+        lengths = {name: len(values) for name, values in labels.values.items()}
+        last = {name: dict(rows) for name, rows in self.last.items()} if self.query.changes_only else self.last
+        try:
+            yield
+        except BaseException:
+            if self.state is not None:
+                self.state.rollback()
+            door.keys.rollback()
+            self.report, self.late, self.rejected, self.closed, self.template, self.state = mine
+            door.newest, door.watermark, door.times, kinds = at_door
+            while len(door.kinds) > kinds:
+                door.kinds.popitem()
+            pending.runs, pending.came = waiting
+            labels.cut(lengths)
+            self.last = last
+            raise
+        self._commit()
 
-    @classmethod
-    def resumed(cls, query: Query, data: bytes) -> Live:
-        """A live query that goes on from a snapshot; `SnapshotError` where it is another query's or damaged."""
-        live = cls(query)
-        live.referred = True
-        restore(live, data)
-        return live
+    def _commit(self) -> None:
+        """The step stays: keys are due anew, those about which nothing is left to know are forgotten."""
+        state, keys = self.state, self.door.keys
+        keys.commit()
+        if state is None:
+            return
+        touched = state.commit()
+        if touched is None or self.closed:
+            return
+        state.schedule(touched)
+        if self.forgets and len(touched):
+            idle = touched[state.idle(touched)]
+            if len(idle) and len(self.pending):
+                idle = idle[~np.isin(idle, np.concatenate([run.rows.codes[run.start :] for run in self.pending.runs]))]
+            if len(idle):
+                state.forget(idle)
+                keys.forget(idle.tolist())
 
-    def _results(self) -> Any:
-        """Takes in the rows that are ready, and gives what that makes final."""
-        arrivals, machine = self.arrivals, self.machine
-        at_once = self.closed or self.query.time is None or machine.takes_late_rows
-        ready = arrivals.release(at_once, TIME not in machine.peers)
-        first = ready if ready is not None else arrivals.held
-        if first is not None and not machine.begun:
-            machine.begin(first, arrivals.ticks)
-        if not machine.begun:  # nothing has come yet
-            return frames.build(self.template, self._nothing())
+    def _begin(self, rows: Held) -> State:
+        query = self.query
+        arrangement = arrange(query.aggregates, rows.columns, nullable=True)
+        windows = {name: scaled(window, self.door.ticks) for name, window in query.windows.items()}
+        dtypes: dict[Measure, np.dtype] = {
+            m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
+        }
+        algorithm = query.algorithm
+        if algorithm in ("auto", "fiba"):
+            algorithm = "daba_lite" if query.favor == "latency" else "two_stacks_lite"
+        plan = Plan(windows, arrangement, dict.fromkeys(windows, algorithm), dtypes, query.partial)
+        self.state = State(plan)
+        return self.state
+
+    def _ready(self, admitted: Held | None) -> Held | None:
+        """The rows that the watermark has passed, in the order in which they came; the others wait."""
+        pending, door = self.pending, self.door
+        inclusive = TIME not in self.peers
+        if self.query.time is None or (self.closed and not len(pending)):
+            return admitted
+        if not pending.runs and admitted is not None:
+            newest = int(admitted.times.max())
+            if newest < door.watermark or (inclusive and newest == door.watermark):
+                pending.came += admitted.rows
+                return admitted
+        if admitted is not None:
+            pending.add(admitted)
+        if not pending.runs:
+            return None
+        released = pending.release(FOREVER, True) if self.closed else pending.release(door.watermark, inclusive)
+        return None if released is None else released[0]
+
+    def _results(self, admitted: Held | None) -> Any:
+        """Takes the rows that are ready through a step, and gives what that makes final."""
+        door = self.door
+        if self.query.time is None and self.pending.runs:  # rows that wait for peers along a column
+            held = self.pending.release(FOREVER, True)
+            assert held is not None
+            admitted = held[0] if admitted is None else held[0].followed_by(admitted)
+        ready = self._ready(admitted)
+        if self.state is None:
+            first = ready if ready is not None else admitted
+            if first is None and self.pending.runs:
+                first = self.pending.runs[0].rows
+            if first is None:  # nothing has come yet
+                return frames.build(self.template, self._nothing())
+            self._begin(first)
+        state = self.state
+        assert state is not None
+        state.grow(len(door.keys))
         if ready is None:
-            ready = arrivals.nothing()
-        ready = self._in_measure(ready)
-        intake = machine.intake(ready, len(arrivals.codes), arrivals.times)
-        ordered = Ordered(intake, TIME if arrivals.times is not None else None)
-        by_row, found = machine.step(ordered, self._until(), self.closed)
-        columns = self._by_row(ready, ordered, by_row) if self.query.per_row else self._once(found)
-        self.report = self.report.plus(rows_out=len(next(iter(columns.values()))))
-        return frames.build(self.template, columns)
+            ready = door.nothing()
+        ready = self._in_measure(ready, state)
+        labels = {
+            name: self.labels.numbers(name, ready.column(name)) for name in state.plan.arrangement.row_numbers()
+        }
+        ordered = OrderedRows(ready, door.times is not None, labels)
+        measures: dict[Measure, np.ndarray] = {} if door.times is None else {TIME: ordered.pick(ready.times)}
+        for measure, dtype in state.plan.dtypes.items():
+            measures[measure] = ordered.column(measure.column or "").values.astype(dtype, copy=False)
+        rows = StepRows(ordered.key, measures, Readable(ordered))
+        columns = {name: ordered.column(name) for name in state.plan.arrangement.columns()}
+        keys = door.keys.all() if self.closed else None
+        results = step(state, rows, columns, self._until(), self.closed, keys)
+        made = self._by_row(ready, ordered, results) if self.query.per_row else self._once(results.ended)
+        self.report = self.report.plus(rows_out=len(next(iter(made.values()))))
+        return frames.build(self.template, made)
 
     def _until(self) -> int:
         """How far event time has come for the windows: rows that wait for peers are still to be taken in."""
         if self.closed:
             return FOREVER
-        held, watermark = self.arrivals.held, self.arrivals.watermark
-        return min(watermark, int(held.times.min())) if held is not None and self.machine.peers else watermark
+        oldest = self.pending.oldest if self.peers else None
+        return self.door.watermark if oldest is None else min(self.door.watermark, oldest)
 
-    def _in_measure(self, rows: Held) -> Held:
+    def _in_measure(self, rows: Held, state: State) -> Held:
         """Without rows that go back along a column behind their key's newest, and those that may yet get peers."""
-        if not self.machine.dtypes:
+        dtypes = state.plan.dtypes
+        if not dtypes:
             return rows
-        rows, back, wait = self.machine.forward(rows, len(self.arrivals.codes), self.closed)
+        back, wait = 0, np.zeros(rows.rows, bool)
+        at = np.argsort(rows.times, kind="stable")
+        rows = rows.at(at)
+
+        def along(measure: Measure) -> np.ndarray:
+            if measure == TIME:
+                return rows.times
+            return rows.column(measure.column or "").values.astype(dtypes[measure], copy=False)
+
+        for measure, dtype in dtypes.items():
+            used, local = np.unique(rows.codes, return_inverse=True)
+            newest = state.table.words[used, state.newest[measure]].view(dtype)
+            stays, last = going_forward(local, along(measure), newest)
+            if measure in self.peers and not self.closed:
+                wait |= last
+            if not stays.all():
+                back += int((~stays).sum())
+                where = np.flatnonzero(stays)
+                rows, at, wait = rows.at(where), at[where], wait[where]
+        if wait.any():
+            hold_back(rows.codes, [along(measure) for measure in self.peers], wait)
+        as_they_came = np.argsort(at)
+        rows, wait = rows.at(as_they_came), wait[as_they_came]
         self.report = self.report.plus(rejected=back)
-        if wait is not None:
-            self.arrivals.held = wait if self.arrivals.held is None else wait.followed_by(self.arrivals.held)
-        return rows
+        if not wait.any():
+            return rows
+        waiting = np.flatnonzero(wait)
+        # their places among all rows are not known any more; they came before those that wait already
+        self.pending.put_back(rows.at(waiting), np.arange(-len(waiting), 0) + min(0, -self.pending.came))
+        return rows.at(np.flatnonzero(~wait))
 
-    def _once(self, found: list[Found]) -> dict[str, Output]:
+    def _once(self, ended: list[Ended]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
-        by_name = {f.window: f for f in found}
-        in_order = [by_name[name] for name in self.query.windows]
         if self.query.changes_only:
-            news = [changed(f.key, self._told(f.answers), self.last[f.window]) for f in in_order]
-            in_order = [some(f, np.flatnonzero(new)) for f, new in zip(in_order, news, strict=True)]
-        return table(self.query, in_order, self._keys, self.arrivals.times, self._output)
+            news = [changed(f.key, self._told(f.answers), self.last[f.window]) for f in ended]
+            ended = [some(f, np.flatnonzero(new)) for f, new in zip(ended, news, strict=True)]
+        return table(self.query, ended, self._keys, self.door.times, self._output)
 
-    def _by_row(self, rows: Held, ordered: Ordered, by_row: dict[str, dict[str, Answer]]) -> dict[str, Output]:
+    def _by_row(self, rows: Held, ordered: OrderedRows, results: Results) -> dict[str, Output]:
         """The rows that were taken in, in the order in which they came, with their answers."""
         differs = np.zeros(rows.rows, bool)
         columns: dict[str, Output] = {name: self._column(rows, name) for name in rows.names}
-        back = np.argsort(ordered.positions())
-        for window, answers in by_row.items():
+        back = ordered.back()
+        for window, answers in results.by_row.items():
             if self.query.changes_only:
-                differs[ordered.positions()] |= changed(ordered.key, self._told(answers), self.last[window])
+                differs |= changed(ordered.key, self._told(answers), self.last[window])[back]
             for name, answer in answers.items():
                 column = f"{name}_{window}" if self.query.named else name
                 if column in rows.names:
                     raise WindrowError(f"the data has a column '{column}' already; give the aggregate another name")
-                columns[column] = self._output(answer.at(back))
+                columns[column] = self._output(answer if ordered.at is None else answer.at(back))
         if not self.query.changes_only:
             return columns
         at = np.flatnonzero(differs)
@@ -193,25 +340,24 @@ class Live:
         if answer.rows_of is None:
             return Values(answer.values, answer.there, answer.like if answer.like in self.template.names else None)
         known = answer.rows_of in self.template.names
-        values, there = self.machine.labels.taken(answer.rows_of, answer.values, answer.there)
+        values, there = self.labels.taken(answer.rows_of, answer.values, answer.there)
         return Values(values, there, answer.rows_of if known else None)
 
     def _told(self, answers: dict[str, Answer]) -> dict[str, Answer]:
         """Answers that can be compared: labels instead of their numbers."""
-        labels = self.machine.labels
         return {
-            name: a if a.rows_of is None else Answer(*labels.taken(a.rows_of, a.values, a.there))
+            name: a if a.rows_of is None else Answer(*self.labels.taken(a.rows_of, a.values, a.there))
             for name, a in answers.items()
         }
 
     def _keys(self, code: np.ndarray) -> dict[str, Output]:
         """The key of each result; each different one is made into a value of the library's own once."""
+        if not self.query.by:
+            return {}
         used, at = np.unique(code, return_inverse=True)
-        keys = list(self.arrivals.codes)
         columns: dict[str, Output] = {}
-        for i, name in enumerate(self.query.by):
-            values = object_array([keys[c][i] for c in used.tolist()])
-            different = Values(values, None, name if name in self.template.names else None)
+        for name, values in zip(self.query.by, self.door.keys.columns(used.tolist()), strict=True):
+            different = Values(object_array(values), None, name if name in self.template.names else None)
             columns[name] = frames.repeated(self.template, name, different, at)
         return columns
 
@@ -229,3 +375,6 @@ class Live:
 def _at(column: Output, at: np.ndarray) -> Output:
     assert isinstance(column, Values)
     return Values(column.array[at], None if column.mask is None else column.mask[at], column.like)
+
+
+

@@ -25,7 +25,7 @@ from windrow.sharing.stored_rows import StoredRowLane
 from windrow.windows.base import ROWS, TIME, Measure
 
 if TYPE_CHECKING:
-    from windrow.local.live import Live
+    from windrow.local.old_live import OldLive as Live
 
 LAYOUT = 1
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windrow.local.live import Live
+    from windrow.local.old_live import OldLive as Live
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ from windrow.engine.snapshot import packed, unpacked
 from windrow.errors import SnapshotError
 from windrow.local import paging
 from windrow.local.arrivals import FOREVER, NEVER
-from windrow.local.live import Live
+from windrow.local.old_live import OldLive as Live
 from windrow.query import Query
 
 #: the column in which a key's hash comes along

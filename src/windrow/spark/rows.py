@@ -15,7 +15,7 @@ from windrow import frames
 from windrow.errors import WindrowError
 from windrow.local.batch import Local
 from windrow.local.intake import column_measures, named_columns
-from windrow.local.live import Live
+from windrow.local.old_live import OldLive as Live
 from windrow.query import Query
 from windrow.spark.chunks import by_key, conformed
 

@@ -20,7 +20,7 @@ from windrow import frames
 from windrow.engine.snapshot import opened, sealed
 from windrow.errors import SnapshotError, StoreError
 from windrow.local.arrivals import FOREVER
-from windrow.local.live import Live
+from windrow.local.old_live import OldLive as Live
 from windrow.query import Query
 from windrow.spark.buckets import Bucket, Head, Outcome, State, counted
 from windrow.stores.base import Batch, refuse

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from windrow.engine.inputs import Column
-from windrow.engine.walking import Found, Walked, WalkState
+from windrow.engine.table import Table
+from windrow.engine.walking import Runs, Walked, WalkState
 from windrow.errors import WindrowError
 from windrow.windows.durations import is_duration, micros, spelled
 
@@ -41,17 +42,12 @@ class StepRows:
     """The rows of a step, sorted by key and in order within each."""
 
     key: np.ndarray
-    measures: Mapping[Measure, np.ndarray]  # time, row numbers, columns
-    columns: Mapping[str, Column]
-    begins: Mapping[str, np.ndarray]  # for windows that the rows' content decides: how many begin with a row
-    ends: Mapping[str, np.ndarray]  # and how many end before it
+    measures: Mapping[Measure, np.ndarray]  # event time, row numbers, columns
+    readable: Mapping[str, Column]  # what predicates and user-defined windows see; read when asked for
+    last: Mapping[Measure, np.ndarray] = field(default_factory=dict)  # of slices instead of rows: their newest values
 
     def __len__(self) -> int:
         return len(self.key)
-
-    def measure(self, measure: Measure) -> np.ndarray:
-        """The rows' values along a measure."""
-        return self.measures[measure]
 
 
 class Window:
@@ -67,11 +63,11 @@ class Window:
     #: the row tells it, not its place on the measure
     by_content: ClassVar[bool] = False
 
-    def state(self, dtype: Any) -> WalkState:
+    def state(self, table: Table, dtype: Any) -> WalkState:
         """What is known of each key, for a measure of this type."""
         raise NotImplementedError
 
-    def walk(self, state: WalkState, runs: Walked, rows: StepRows, closing: bool, partial: bool) -> Found:
+    def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
         """Where slices begin and windows end in a step."""
         raise NotImplementedError
 

@@ -7,15 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from windrow.engine.table import Table
 from windrow.engine.walking import (
+    BASE,
     DONE,
     F0,
     NO_RING,
     NO_ROOM,
     OWN,
+    SIZE,
     E,
     F,
-    Found,
+    Runs,
     Walked,
     WalkState,
     walk,
@@ -45,14 +48,15 @@ class Periodic(Window):
             return f"tumbling, {size}"
         return f"sliding, {size} every {self.measure.spelled(self.every)}"
 
-    def state(self, dtype: Any) -> WalkState:
-        return WalkState(dtype, ints=1, nums=0, ring=1)
+    def state(self, table: Table, dtype: Any) -> WalkState:
+        return WalkState(table, dtype, words=[0])
 
-    def walk(self, state: WalkState, runs: Walked, rows: StepRows, closing: bool, partial: bool) -> Found:
-        values = rows.measure(self.measure)
-        facts = self._facts(state.dtype, values)
-        cuts = len(values) if len(values) < 1024 else 1024
-        return walk(_walk, state, facts, runs, (values,), closing, cuts)
+    def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
+        values = rows.measures[self.measure]
+        if len(values) > 1024:
+            most = min(self.range // self.every + 2, len(values))
+            state.enlarge(runs.key, np.minimum(runs.end - runs.begin, most))
+        return walk(_walk, state, self._facts(state.dtype, values), runs, (values,), min(len(values), 1024))
 
     def _facts(self, dtype: np.dtype, values: np.ndarray) -> tuple:
         """Range, every, origin and the least window's number, as the walk takes them; an error where edges overflow."""
@@ -77,13 +81,13 @@ class Periodic(Window):
 
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         when = np.full(len(keys), HIGHEST)
-        there = state.ints[keys, E] > state.ints[keys, F]
-        number = state.ints[keys[there], DUE]
+        there = state.word(keys, E) > state.word(keys, F)
+        number = state.word(keys[there], DUE)
         when[there] = int(self.origin) % int(self.every) + number * int(self.every) + int(self.range)
         return when
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
-        return state.ints[keys, E] == state.ints[keys, F]
+        return state.word(keys, E) == state.word(keys, F)
 
     @property
     def late_slices(self) -> bool:
@@ -91,16 +95,17 @@ class Periodic(Window):
 
 
 @walker
-def _walk(facts, runs, rows, closing, known, out, at):
+def _walk(facts, runs, rows, known, out, at):
     span, every, origin, least = facts
     values = rows[0]
-    ints, base, size, ring = known.ints, known.base, known.size, known.ring[0]
+    words, first, ring = known.words, known.first, known.ring
     room = len(out.cut_at)
     u, i, c, w, peak = at[0], at[1], at[2], at[3], at[4]
     while u < len(runs.key):
         k = runs.key[u]
-        f, e, due = ints[k, F], ints[k, E], ints[k, DUE]
-        o, m, z = base[k], size[k] - 1, runs.end[u]
+        f, e, due = words[k, first + F], words[k, first + E], words[k, first + DUE]
+        o, m, z = words[k, first + BASE], words[k, first + SIZE] - 1, runs.end[u]
+        low = words[k, first + F0]
         if i < 0:
             i = runs.begin[u]
             out.cuts[u], out.wins[u] = c, w
@@ -131,7 +136,7 @@ def _walk(facts, runs, rows, closing, known, out, at):
                 if f == e or now >= origin + (number + 1) * every:  # row i begins a slice
                     if c == room:
                         status = NO_ROOM
-                    elif e - ints[k, F0] > m:
+                    elif e - (f if low < 0 else low) > m:
                         status = NO_RING
                     else:
                         number = next_edge(now, 0 * every, every, origin) - 1
@@ -146,7 +151,7 @@ def _walk(facts, runs, rows, closing, known, out, at):
                     i = seek(values, i + 1, z, min(origin + (number + 1) * every, (origin + due * every) + span))
                 else:
                     more = False
-        ints[k, F], ints[k, E], ints[k, DUE] = f, e, due
+        words[k, first + F], words[k, first + E], words[k, first + DUE] = f, e, due
         if status != DONE:
             at[0], at[1], at[2], at[3], at[4] = u, i, c, w, peak
             return status

@@ -1,0 +1,76 @@
+"""Which keys are due: a heap of (event time, key), so that nobody looks through all keys.
+
+An entry counts as long as its key is still due at that time; what it was due at before stays in the heap until its time
+comes, and is passed over then.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.engine.compiler import cached, whole
+from windrow.engine.table import grown
+
+
+class Due:
+    """Keys by the event time at which they have to be looked at."""
+
+    def __init__(self) -> None:
+        self.times = np.zeros(16, np.int64)
+        self.keys = np.zeros(16, np.int64)
+        self.size = np.zeros(1, np.int64)
+
+    def push(self, keys: np.ndarray, times: np.ndarray) -> None:
+        """Keys that are due at these times."""
+        n = int(self.size[0]) + len(keys)
+        self.times, self.keys = grown(self.times, n), grown(self.keys, n)
+        _push(self.times, self.keys, self.size, keys, times)
+
+    def pop(self, until: int) -> tuple[np.ndarray, np.ndarray]:
+        """The entries up to this time: (keys, times)."""
+        n = int(self.size[0])
+        if not n or self.times[0] > until:
+            return self.keys[:0], self.times[:0]
+        keys, times = np.empty(n, np.int64), np.empty(n, np.int64)
+        count = _pop(self.times, self.keys, self.size, until, keys, times)
+        return keys[:count].copy(), times[:count].copy()
+
+
+@cached
+@whole("numpy")
+def _push(times, keys, size, new_keys, new_times):
+    n = size[0]
+    for j in range(len(new_keys)):
+        i = n
+        n += 1
+        t, k = new_times[j], new_keys[j]
+        while i > 0 and times[(i - 1) >> 1] > t:
+            up = (i - 1) >> 1
+            times[i], keys[i] = times[up], keys[up]
+            i = up
+        times[i], keys[i] = t, k
+    size[0] = n
+
+
+@cached
+@whole("numpy")
+def _pop(times, keys, size, until, out_keys, out_times):
+    n = size[0]
+    count = 0
+    while n > 0 and times[0] <= until:
+        out_keys[count], out_times[count] = keys[0], times[0]
+        count += 1
+        n -= 1
+        t, k = times[n], keys[n]
+        i = 0
+        while 2 * i + 1 < n:
+            down = 2 * i + 1
+            if down + 1 < n and times[down + 1] < times[down]:
+                down += 1
+            if times[down] >= t:
+                break
+            times[i], keys[i] = times[down], keys[down]
+            i = down
+        times[i], keys[i] = t, k
+    size[0] = n
+    return count

@@ -1,0 +1,90 @@
+"""Rows of a live query in the order in which windows take them: by key, and by time within each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from windrow.engine.grouping import order
+from windrow.engine.inputs import Column
+from windrow.local.held import Held
+from windrow.sharing.groups import NOTHING, ROW_OF, VALID_ROW_OF
+
+
+class OrderedRows:
+    """Rows by key and time. Columns are put in order when they are asked for."""
+
+    def __init__(self, rows: Held, timed: bool, labels: Mapping[str, np.ndarray]) -> None:
+        """`labels`: for columns of which aggregates hand on a value, the number of each row's label."""
+        self.rows, self.labels = rows, labels
+        self.at = _order(rows.codes, rows.times if timed else None)  # None: they are in order
+        self.key = self.pick(rows.codes)
+        self._columns: dict[str, Column] = {}
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def pick(self, values: np.ndarray) -> np.ndarray:
+        """Values of the rows in this order."""
+        return values if self.at is None else values[self.at]
+
+    def back(self) -> np.ndarray | slice:
+        """Where each row's answer is."""
+        if self.at is None:
+            return slice(None)
+        places = np.empty(len(self.at), np.int64)
+        places[self.at] = np.arange(len(self.at))
+        return places
+
+    def column(self, name: str) -> Column:
+        """A column in this order; the special ones of `sharing.groups`, too."""
+        if name not in self._columns:
+            self._columns[name] = self._made(name)
+        return self._columns[name]
+
+    def _made(self, name: str) -> Column:
+        if name == NOTHING:
+            return Column(np.zeros(len(self), np.int64), None, np.dtype(np.int64))
+        if name.startswith((ROW_OF, VALID_ROW_OF)):
+            numbers = self.pick(self.labels[name[1:]])
+            mask = self.rows.column(name[1:]).mask if name.startswith(VALID_ROW_OF) else None
+            return Column(numbers, None if mask is None else self.pick(mask), numbers.dtype)
+        column = self.rows.column(name)
+        if self.at is None:
+            return column
+        return Column(self.pick(column.values), None if column.mask is None else self.pick(column.mask), column.dtype)
+
+
+class Readable(Mapping[str, Column]):
+    """What predicates and user-defined windows see of rows: all columns, times in microseconds."""
+
+    def __init__(self, rows: OrderedRows) -> None:
+        self.ordered = rows
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self.ordered.rows.columns:
+            raise KeyError(name)
+        column = self.ordered.column(name)
+        if column.dtype.kind == "M":
+            return Column(column.values.view(column.dtype).astype("M8[us]").view(np.int64), column.mask, np.dtype("i8"))
+        return column
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ordered.rows.columns)
+
+    def __len__(self) -> int:
+        return len(self.ordered.rows.columns)
+
+
+def _order(codes: np.ndarray, times: np.ndarray | None) -> np.ndarray | None:
+    """The order by key and time; None where rows have it. Its cost does not depend on how many keys there are."""
+    n = len(codes)
+    if n < 2:
+        return None
+    if codes[0] == codes[-1] and (n < 3 or not (codes != codes[0]).any()):
+        if times is None or not (times[1:] < times[:-1]).any():
+            return None
+        return np.argsort(times, kind="stable")
+    used, local = np.unique(codes, return_inverse=True)
+    return order(local, len(used), times)

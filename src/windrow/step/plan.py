@@ -1,0 +1,26 @@
+"""What a query needs of its rows: windows, groups of aggregates, algorithms. Frozen; the state is elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from windrow.sharing.groups import Arrangement
+from windrow.windows.base import Measure, Window
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `step` runs."""
+
+    windows: Mapping[str, Window]
+    arrangement: Arrangement
+    algorithms: Mapping[str, str]  # for each window, what keeps it
+    dtypes: Mapping[Measure, np.dtype] = field(default_factory=dict)  # of each column that is a measure
+    partial: bool = False
+
+    def dtype(self, window: Window) -> np.dtype:
+        """The type of a window's measure."""
+        return self.dtypes.get(window.measure, np.dtype(np.int64))

@@ -1,0 +1,154 @@
+"""What a query knows of each key: a row of words, and blocks of slots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from windrow.engine.due import Due
+from windrow.engine.forms import Form, plain_form
+from windrow.engine.keyed import KeyedWindows
+from windrow.engine.keyed_loops import by_row, by_row_waiting, sliced
+from windrow.engine.table import Table, bits
+from windrow.engine.walking import WalkState
+from windrow.engine.walks import HIGHEST, LOWEST
+from windrow.sharing.groups import Group
+from windrow.step.plan import Plan
+from windrow.swag import ALGORITHMS
+from windrow.windows.base import ROWS, TIME, Window
+
+#: words that every key has: how many rows it had, and when it is due
+COUNT, DUE = 0, 1
+
+
+class GroupState:
+    """The partials of one window and one group of aggregates."""
+
+    def __init__(self, table: Table, window: Window, group: Group, algorithm: str) -> None:
+        kind = ALGORITHMS[algorithm]
+        form = _form_for(group, kind)
+        self.windows = KeyedWindows(table, form, kind)
+        self.queue: KeyedWindows | None = None
+        self.loop: Callable
+        if not window.per_row:
+            self.loop = self.windows.loop("sliced", sliced)
+        elif getattr(window, "waits", False):
+            self.queue = KeyedWindows(table, form, ALGORITHMS["recalculate"])
+            self.loop = self.windows.loop("by row, waiting", by_row_waiting, self.queue.kernel, self.queue.access())
+        else:
+            self.loop = self.windows.loop("by row", by_row)
+
+    @property
+    def parts(self) -> list[KeyedWindows]:
+        return [self.windows] if self.queue is None else [self.windows, self.queue]
+
+
+def _form_for(group: Group, algorithm: Any) -> Form:
+    """The group's form; where the algorithm takes out what it put in, one that has an exact inverse."""
+    if not algorithm.counted or (group.form.compiled and group.form.inverse is not None):
+        return group.form
+    return plain_form(algorithm(group.of).of, counted=True)
+
+
+class State:
+    """Columns by key, and nothing else. A step changes it in place; `commit` or `rollback` ends the step."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.table = Table()
+        self.table.add([0, HIGHEST])
+        self.newest = {}
+        for measure, dtype in plan.dtypes.items():
+            lowest = -np.inf if dtype.kind == "f" else LOWEST
+            self.newest[measure] = self.table.add(bits([lowest], [dtype]))
+        self.walks: dict[str, WalkState] = {}
+        self.groups: dict[str, list[GroupState]] = {}
+        for name, window in plan.windows.items():
+            self.walks[name] = window.state(self.table, plan.dtype(window))
+            self.groups[name] = [
+                GroupState(self.table, window, group, plan.algorithms[name]) for group in plan.arrangement.groups
+            ]
+        self.due = Due()
+        self.until = LOWEST  # event time
+        self.timed = any(window.measure == TIME for window in plan.windows.values())
+        self.counted = any(
+            window.measure == ROWS or window.by_content for window in plan.windows.values()
+        )
+        self._saved: tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]] | None = None
+
+    @property
+    def parts(self) -> list[Any]:
+        """All that has blocks of slots."""
+        return [*self.walks.values(), *(part for groups in self.groups.values() for g in groups for part in g.parts)]
+
+    def grow(self, keys: int) -> None:
+        """Room for so many keys."""
+        if keys > len(self.table.words):
+            self.table.grow(keys)
+            for part in self.parts:
+                if isinstance(part, KeyedWindows):
+                    part.grow(len(self.table.words))
+
+    # A step.
+
+    def begin(self, keys: np.ndarray, popped: tuple[np.ndarray, np.ndarray]) -> None:
+        """A step that touches these keys (all different) begins."""
+        self._saved = keys, self.table.words[keys], self.until, popped
+
+    def commit(self) -> np.ndarray | None:
+        """The step stays; which keys it touched (None: there was none)."""
+        saved, self._saved = self._saved, None
+        for part in self.parts:
+            part.commit()
+        return None if saved is None else saved[0]
+
+    def rollback(self) -> None:
+        """As it was before the step."""
+        if self._saved is None:
+            return
+        keys, words, self.until, popped = self._saved
+        self._saved = None
+        for part in self.parts:
+            part.rollback()
+        self.table.words[keys] = words
+        self.due.push(*popped)
+
+    def due_keys(self, until: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """The keys that are due by then, ascending; and what was taken out of the heap for it."""
+        keys, times = popped = self.due.pop(until)
+        if not len(keys):
+            return keys, popped
+        return np.unique(keys[self.table.words[keys, DUE] == times]), popped
+
+    def schedule(self, keys: np.ndarray) -> None:
+        """Finds out when the keys are due next."""
+        if not self.timed:
+            return
+        when: np.ndarray | None = None
+        for name, window in self.plan.windows.items():
+            if window.measure == TIME:
+                mine = window.due(self.walks[name], keys)
+                when = mine if when is None else np.minimum(when, mine)
+        assert when is not None
+        changed = when != self.table.words[keys, DUE]
+        if changed.any():
+            self.table.words[keys, DUE] = when
+            changed &= when < HIGHEST
+            self.due.push(keys[changed], when[changed])
+
+    def idle(self, keys: np.ndarray) -> np.ndarray:
+        """Which of the keys may be forgotten."""
+        if self.counted or self.newest:
+            return np.zeros(len(keys), bool)
+        found = np.ones(len(keys), bool)
+        for name, window in self.plan.windows.items():
+            found &= window.idle(self.walks[name], keys)
+        return found
+
+    def forget(self, keys: np.ndarray) -> None:
+        """The keys' numbers may be given to other keys."""
+        for part in self.parts:
+            part.forget(keys)
+        self.table.forget(keys)

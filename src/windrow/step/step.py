@@ -1,0 +1,217 @@
+"""One step: rows in, results out, the state changed in place, all or nothing.
+
+    walk    where slices begin and windows end (`windows.*.walk`): no aggregate, no row but those that came
+    loop    rows into slices, slices into the algorithm, windows out of it (`engine.keyed_loops`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from windrow.engine.batch import _arrays
+from windrow.engine.compiler import CompilationFailed
+from windrow.engine.inputs import Column
+from windrow.engine.keyed import KeyedWindows
+from windrow.engine.keyed_loops import Cuts, RowRuns, Wins
+from windrow.engine.keyed_loops import Runs as SliceRuns
+from windrow.engine.walking import ByRow, Runs, Walked
+from windrow.engine.walks import HIGHEST, LOWEST
+from windrow.sharing.groups import Answer, Group
+from windrow.step.plan import Plan
+from windrow.step.state import COUNT, GroupState, State
+from windrow.windows.base import ROWS, TIME, StepRows, Window
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Windows that have ended, with their answers."""
+
+    window: str
+    key: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    ended: np.ndarray | None  # False: the window is still open, its end not known; None: all have ended
+    answers: dict[str, Answer]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a step gives."""
+
+    keys: np.ndarray  # that it touched
+    by_row: dict[str, dict[str, Answer]]  # for windows by row, an answer for each row
+    ended: list[Ended]
+
+
+def step(
+    state: State,
+    rows: StepRows,
+    columns: Mapping[str, Column],
+    until: int,
+    closing: bool = False,
+    keys: np.ndarray | None = None,
+    keep: bool = True,
+) -> Results:
+    """Takes in rows; event time has come to `until`.
+
+    Args:
+        rows: sorted by key, in order within each.
+        columns: what the aggregates read, in the rows' order.
+        closing: no row comes any more.
+        keys: all keys there are, ascending, where all are to be looked at.
+        keep: the state is wanted afterwards, and the step can be taken back; not for a table that is one step.
+
+    The caller ends the step: `state.commit()` or `state.rollback()`.
+    """
+    plan = state.plan
+    begin, own = _stretches(rows.key)
+    due, popped = state.due_keys(until if keys is None else LOWEST)
+    every = keys if keys is not None else own if not len(due) else np.union1d(own, due)
+    runs_begin, runs_end = _runs(own, begin, every, len(rows))
+    if keep:
+        state.begin(every, popped)
+    measures = dict(rows.measures)
+    words = state.table.words
+    before = words[every, COUNT]
+    count = before + (runs_end - runs_begin)
+    if state.counted:
+        measures[ROWS] = np.repeat(before - runs_begin, runs_end - runs_begin) + np.arange(len(rows))
+    full = StepRows(rows.key, measures, rows.readable, rows.last)
+    filled = runs_end > runs_begin
+    newest = {}
+    for measure, word in state.newest.items():
+        newest[measure] = words[every, word].view(plan.dtypes[measure])
+        newest[measure][filled] = measures[measure][runs_end[filled] - 1]
+    by_row: dict[str, dict[str, Answer]] = {}
+    ended: list[Ended] = []
+    for name, window in plan.windows.items():
+        if window.measure == TIME:
+            now = np.full(len(every), until)
+        elif window.measure == ROWS:
+            now = np.full(len(every), HIGHEST) if closing and plan.partial else count
+        else:
+            highest = np.inf if plan.dtype(window).kind == "f" else HIGHEST
+            now = np.full_like(newest[window.measure], highest) if closing else newest[window.measure]
+        runs = Runs(every, runs_begin, runs_end, now)
+        if window.per_row:
+            by_row[name] = _by_row(state, name, window, runs, full, columns, keep)
+        else:
+            ended.append(_ended(state, name, window, runs, full, columns, closing, keep))
+    words[every, COUNT] = count
+    for measure, word in state.newest.items():
+        words[every, word] = newest[measure].view(np.int64)
+    if keep:
+        state.until = until
+    return Results(every, by_row, ended)
+
+
+def _stretches(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where each key's rows begin, and the keys."""
+    n = len(key)
+    if not n or key[0] == key[n - 1]:
+        return np.zeros(min(n, 1), np.int64), key[:1]
+    begin = np.flatnonzero(key[1:] != key[:-1]) + 1
+    begin = np.concatenate([[0], begin])
+    return begin, key[begin]
+
+
+def _runs(own: np.ndarray, begin: np.ndarray, every: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The stretch of rows of each key; empty where a key has none."""
+    ends = np.concatenate([begin[1:], [n]]) if len(begin) else begin
+    if len(own) == len(every):
+        return begin, ends
+    at = np.searchsorted(own, every)
+    there = at < len(own)
+    there[there] = own[at[there]] == every[there]
+    first = np.zeros(len(every), np.int64)
+    last = np.zeros(len(every), np.int64)
+    first[there], last[there] = begin[at[there]], ends[at[there]]
+    return first, last
+
+
+def _ended(
+    state: State, name: str, window: Window, runs: Runs, rows: StepRows, columns: Mapping[str, Column], closing: bool,
+    keep: bool,
+) -> Ended:  # fmt: skip
+    plan = state.plan
+    found = window.walk(state.walks[name], runs, rows, closing, plan.partial)
+    slices = SliceRuns(runs.key, runs.begin, runs.end, found.cuts, found.wins, found.keep)
+    cuts, wins = Cuts(found.cut_at, found.cut_keep), Wins(found.win_at, found.win_lo)
+    answers: dict[str, Answer] = {}
+    for group, kept in zip(plan.arrangement.groups, state.groups[name], strict=True):
+        kept.windows.begin(runs.key, found.peak, keep)
+        out, valid = group.room(len(found.win_at))
+        data = _data(kept.windows, group, columns)
+        at = np.array([0, -1, 0, 0])
+
+        def run(cells: Any, where: Any, kept: GroupState = kept, data: Any = data, room: Any = (out, valid)) -> bool:
+            return kept.loop(cells[0], *_given(kept.windows, slices, cuts, wins), *data, *room, where)
+
+        _looped(kept, run, at, lambda: _named_window(name, found, int(at[3])))
+        answers.update(group.answers(out, valid))
+    key = np.repeat(runs.key, np.diff(found.wins))
+    whole = None if found.whole.all() else found.whole
+    return Ended(name, key, found.start, found.end, whole, plan.arrangement.finished(answers))
+
+
+def _by_row(
+    state: State, name: str, window: Any, runs: Runs, rows: StepRows, columns: Mapping[str, Column], keep: bool
+) -> dict[str, Answer]:
+    plan = state.plan
+    found: ByRow = window.bounds(state.walks[name], runs, rows)
+    stretches = RowRuns(runs.key, runs.begin, runs.end, found.first, found.keep)
+    answers: dict[str, Answer] = {}
+    for group, kept in zip(plan.arrangement.groups, state.groups[name], strict=True):
+        kept.windows.begin(runs.key, found.peak, keep)
+        if kept.queue is not None:
+            kept.queue.begin(runs.key, found.waiting + 1, keep)
+        out, valid = group.room(len(rows))
+        data = _data(kept.windows, group, columns)
+        at = np.array([0, -1])
+
+        def run(cells: Any, where: Any, kept: GroupState = kept, data: Any = data, room: Any = (out, valid)) -> bool:
+            return kept.loop(*cells, *_given(kept.windows, stretches, found.lo, found.hi), *data, *room, where)
+
+        _looped(kept, run, at, lambda: _named_row(found, int(at[1])))
+        answers.update(group.answers(out, valid))
+    return plan.arrangement.finished(answers)
+
+
+def _data(windows: KeyedWindows, group: Group, columns: Mapping[str, Column]) -> tuple[tuple, tuple]:
+    return _arrays(windows.form, tuple(columns[column] for column in group.columns))
+
+
+def _given(windows: KeyedWindows, *arrays: Any) -> tuple:
+    """Arrays as the loop takes them: plain Python wants lists."""
+    if windows.form.compiled:
+        return arrays
+    return tuple(
+        type(a)(*(column.tolist() for column in a)) if isinstance(a, tuple) else a.tolist() for a in arrays
+    )
+
+
+def _looped(kept: GroupState, run: Callable[[Any, Any], bool], at: np.ndarray, where: Callable[[], str]) -> None:
+    """Runs a loop to its end, with more log where it asks for it; an error names the window."""
+    try:
+        while not run([part.cells() for part in kept.parts], at):
+            for part in kept.parts:
+                part.more_log(1024)
+    except CompilationFailed:
+        raise
+    except OverflowError as error:
+        raise OverflowError(f"{error} ({where()})") from error
+    except Exception as error:
+        error.add_note(f"in {where()}")
+        raise
+
+
+def _named_window(name: str, found: Walked, w: int) -> str:
+    return f"window '{name}' from {found.start[w]} to {found.end[w]}"
+
+
+def _named_row(found: ByRow, i: int) -> str:
+    return f"the window of row {i}: {found.hi[i] - found.lo[i]} rows"

@@ -1,0 +1,88 @@
+"""Sessions: rows that follow each other by less than a gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from windrow.engine.table import Table
+from windrow.engine.walking import DONE, OWN, E, F, Runs, Walked, WalkState, walk, walker
+from windrow.engine.walks import HIGHEST, check_room
+from windrow.windows.base import TIME, Measure, StepRows, Window
+
+#: numbers: the first and the newest value of the session that is open (where E > F)
+FIRST, LAST = OWN, OWN + 1
+
+
+@dataclass(frozen=True)
+class Session(Window):
+    """Ends after a gap without rows."""
+
+    kind: ClassVar[str] = "session"
+    gap: Any
+    measure: Measure
+
+    def __str__(self) -> str:
+        return f"session, gap {self.measure.spelled(self.gap)}"
+
+    def state(self, table: Table, dtype: Any) -> WalkState:
+        return WalkState(table, dtype, words=[0, 0])
+
+    def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
+        values = rows.measures[self.measure]
+        last = rows.last.get(self.measure, values)
+        if state.dtype == np.int64 and len(last):
+            check_room(0, int(last.max()) + int(self.gap), f"sessions with a gap of {self.gap}")
+        return walk(_walk, state, (state.dtype.type(self.gap),), runs, (values, last), len(values) + len(runs.key))
+
+    def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        there = state.word(keys, E) > state.word(keys, F)
+        return np.where(there, state.word(keys, LAST) + int(self.gap), HIGHEST)
+
+    def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        return state.word(keys, E) == state.word(keys, F)
+
+    @property
+    def late_slices(self) -> bool:
+        return self.measure == TIME
+
+
+@walker
+def _walk(facts, runs, rows, known, out, at):
+    gap = facts[0]
+    values, lasts = rows
+    words, numbers, own = known.words, known.numbers, known.first
+    c = w = 0
+    for u in range(len(runs.key)):
+        k = runs.key[u]
+        f, e, first, last = words[k, own + F], words[k, own + E], numbers[k, own + FIRST], numbers[k, own + LAST]
+        i, z = runs.begin[u], runs.end[u]
+        out.cuts[u], out.wins[u] = c, w
+        more = True
+        while more:
+            if f < e:
+                right = last + gap
+                while i < z and values[i] < right:
+                    last = max(last, lasts[i])
+                    right = last + gap
+                    i += 1
+                if i < z or right <= runs.until[u]:
+                    out.win_at[w], out.win_lo[w], out.whole[w] = i, f, True
+                    out.start[w], out.end[w] = first, right
+                    w += 1
+                    f = e
+            if i == z:
+                more = False
+            else:
+                first, last = values[i], lasts[i]
+                out.cut_at[c], out.cut_keep[c] = i, e
+                c += 1
+                e += 1
+                i += 1
+        words[k, own + F], words[k, own + E] = f, e
+        numbers[k, own + FIRST], numbers[k, own + LAST] = first, last
+        out.keep[u] = f
+    at[2], at[3] = c, w
+    return DONE

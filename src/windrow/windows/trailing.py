@@ -1,0 +1,137 @@
+"""Trailing windows: one ends at each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from windrow.engine.table import Table
+from windrow.engine.walking import BASE, F0, OWN, SIZE, ByRow, E, F, Runs, WalkState, walker
+from windrow.engine.walks import HIGHEST, LOWEST
+from windrow.windows.base import ROWS, TIME, Measure, StepRows, Window
+
+#: rows F to E are in the ring, by their values; of those, rows from HI on are in no window yet
+HI = OWN
+
+
+@dataclass(frozen=True)
+class Trailing(Window):
+    """Ends at each row."""
+
+    kind: ClassVar[str] = "trailing"
+    per_row: ClassVar[bool] = True
+    range: Any
+    closed: str
+    measure: Measure
+
+    def __str__(self) -> str:
+        return f"trailing, {self.measure.spelled(self.range)}, closed {self.closed}"
+
+    @property
+    def waits(self) -> bool:
+        """Whether a row is in no window before a later row comes."""
+        return self.closed in ("left", "none")
+
+    @property
+    def peers(self) -> bool:
+        """Whether rows of one value must be taken in together, because each is in the windows of all."""
+        return not self.waits and self.measure != ROWS
+
+    def state(self, table: Table, dtype: Any) -> WalkState:
+        return WalkState(table, dtype, words=[0])
+
+    def bounds(self, state: WalkState, runs: Runs, rows: StepRows) -> ByRow:
+        """For each row the rows of its window, by their numbers in the key."""
+        values = rows.measures[self.measure]
+        n, number = len(runs.key), state.dtype.type
+        lo, hi = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+        by_run = np.zeros((4, n), np.int64)
+        state.begin(runs.key)
+        left, right = self.closed in ("left", "both"), self.closed in ("right", "both")
+        if self.measure == ROWS:
+            _by_rows(runs, state.known(), np.int64(min(self.range, HIGHEST)), left, right, lo, hi, by_run)
+            return ByRow(lo, hi, *by_run)
+        first = state.word(runs.key, F0)
+        first = np.where(first < 0, state.word(runs.key, F), first)
+        state.enlarge(runs.key, state.word(runs.key, E) - first + (runs.end - runs.begin))
+        lowest = number(-np.inf) if number is np.float64 else number(LOWEST)
+        span = number(self.range if number is np.float64 else min(int(self.range), HIGHEST))
+        timed = self.measure == TIME and bool(len(runs.until)) and LOWEST // 2 < runs.until[0] < HIGHEST // 2
+        facts = span, lowest, left, right, timed and self.range < HIGHEST // 4
+        _by_values(facts, runs, values, state.known(), lo, hi, by_run)
+        return ByRow(lo, hi, *by_run)
+
+    def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        """Nothing becomes final, but what is known of a key is of no use beyond its reach."""
+        if self.measure != TIME:
+            return np.full(len(keys), HIGHEST)
+        words, own = state.table.words[keys], state.first
+        there = words[:, own + E] > words[:, own + F]
+        at = words[there, own + BASE] + ((words[there, own + E] - 1) & (words[there, own + SIZE] - 1))
+        when = np.full(len(keys), HIGHEST)
+        newest = state.ring.columns[1][at]
+        when[there] = np.where(newest > HIGHEST - self.range - 1, HIGHEST, newest + min(self.range, HIGHEST - 1) + 1)
+        return when
+
+    def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        if self.measure != TIME:
+            return np.zeros(len(keys), bool)
+        return state.word(keys, E) == state.word(keys, F)
+
+
+@walker
+def _by_rows(runs, known, n, closed_left, closed_right, lo, hi, by_run):
+    words, own = known.words, known.first
+    for u in range(len(runs.key)):
+        k = runs.key[u]
+        before = e = words[k, own + E]
+        peak = 0
+        for i in range(runs.begin[u], runs.end[u]):
+            hi[i] = e + 1 if closed_right else e
+            lo[i] = max(0, e - n + (0 if closed_left else 1))
+            peak = max(peak, hi[i] - lo[i])
+            e += 1
+        words[k, own + E] = e
+        words[k, own + F] = max(0, e - n)
+        words[k, own + HI] = e
+        by_run[0, u], by_run[1, u], by_run[2, u] = before, peak, 0 if closed_right else 1
+        by_run[3, u] = max(0, e - n)
+
+
+@walker
+def _by_values(facts, runs, values, known, lo, hi, by_run):
+    span, lowest, closed_left, closed_right, timed = facts
+    words, own, ring = known.words, known.first, known.values
+    for u in range(len(runs.key)):
+        k = runs.key[u]
+        f, before, h = words[k, own + F], words[k, own + E], words[k, own + HI]
+        o, m = words[k, own + BASE], words[k, own + SIZE] - 1
+        begin, z = runs.begin[u], runs.end[u]
+        e = before
+        for i in range(begin, z):
+            ring[o + (e & m)] = values[i]
+            e += 1
+        peak = waiting = 0
+        for i in range(begin, z):
+            now = values[i]
+            row = before + i - begin
+            if closed_right:
+                h = max(h, row + 1)
+                while h < e and ring[o + (h & m)] == now:
+                    h += 1
+            else:
+                while ring[o + (h & m)] < now:  # it stops at the row itself
+                    h += 1
+            if now >= lowest + span:  # else it reaches back beyond every number
+                bound = now - span
+                while f < h and (ring[o + (f & m)] < bound or (ring[o + (f & m)] == bound and not closed_left)):
+                    f += 1
+            lo[i], hi[i] = f, h
+            peak = max(peak, h - f)
+            waiting = max(waiting, row + 1 - h)
+        if timed and f < e and ring[o + ((e - 1) & m)] < runs.until[u] - span:  # no row to come reaches back to any
+            f = h = e
+        words[k, own + F], words[k, own + E], words[k, own + HI] = f, e, h
+        by_run[0, u], by_run[1, u], by_run[2, u], by_run[3, u] = before, peak, waiting, f
