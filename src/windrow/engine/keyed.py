@@ -280,7 +280,7 @@ class KeyedWindows:
             return
         capacity = self.word(keys, CAPACITY)
         for j, slots in enumerate(self.slots):
-            slots.give_up(self.word(keys, VALS + j), self._blocks(capacity, j))
+            slots.give_up(self.word(keys, VALS + j), self.blocks_of(capacity, j))
 
     def word(self, keys: np.ndarray, word: int) -> np.ndarray:
         return self.table.words[keys, self.first + word]
@@ -360,10 +360,14 @@ class KeyedWindows:
         window._grow(capacity)
         return window.s
 
-    def _blocks(self, capacity: np.ndarray, j: int) -> np.ndarray:
-        """The sizes of blocks for windows of these capacities; 0: none."""
+    def slots_of(self, capacity: np.ndarray, j: int) -> np.ndarray:
+        """How many slots windows of these capacities have; 0: none."""
         known = {0: 0} | {c: _layout(self.algorithm, c)[j] for c in np.unique(capacity).tolist() if c}
-        slots = np.array([known[c] for c in capacity.tolist()], np.int64)
+        return np.array([known[c] for c in capacity.tolist()], np.int64)
+
+    def blocks_of(self, capacity: np.ndarray, j: int) -> np.ndarray:
+        """The sizes of their blocks."""
+        slots = self.slots_of(capacity, j)
         return np.where(slots > 0, blocks_of(slots), 0)
 
     def _enlarge(self, keys: np.ndarray, capacity: np.ndarray) -> None:
@@ -372,10 +376,10 @@ class KeyedWindows:
         old = words[keys, first + CAPACITY]
         before = words[keys, first + VALS : first + VALS + 3]
         for j, slots in enumerate(self.slots):
-            sizes = self._blocks(capacity, j)
+            sizes = self.blocks_of(capacity, j)
             if sizes.any():
                 words[keys, first + VALS + j] = slots.take(sizes)
-                slots.give_up(before[:, j], self._blocks(old, j))
+                slots.give_up(before[:, j], self.blocks_of(old, j))
         words[keys, first + CAPACITY] = capacity
         filled = old > 0
         if _layout(self.algorithm, 8) == (8, 0, 0) and {"F", "E"} <= set(self.fields):

@@ -6,7 +6,7 @@ those that nothing refers to any more are forgotten now and then, and the others
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +64,22 @@ class Labels:
     def renew(self) -> None:
         """The values have been changed from outside."""
         self._known.clear()
+
+    def tidy_columns(self, columns: Callable[[], Iterator[tuple[str, np.ndarray]]]) -> None:
+        """Forgets labels that no number in the columns refers to; the numbers are changed there."""
+        for name, values in self.values.items():
+            if len(values) < 2 * max(FEW, self._kept.get(name, 0)):
+                continue
+            mine = [numbers for of, numbers in columns() if of == name]
+            known = np.zeros(len(values), bool)
+            for numbers in mine:
+                known[numbers[(numbers >= 0) & (numbers < len(values))]] = True
+            used = np.flatnonzero(known)
+            self.values[name] = [values[i] for i in used.tolist()]
+            self._known.clear()
+            self._kept[name] = len(used)
+            for numbers in mine:
+                numbers[:] = _among(used, numbers)
 
     def tidy(self, lane: Lane | None, row_lane: RowLane | None) -> None:
         """Forgets labels that nothing in the lanes refers to, where there are twice as many as were needed last."""

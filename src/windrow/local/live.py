@@ -18,12 +18,14 @@ from windrow.local.held import Held
 from windrow.local.intake import Intake, column_measures, measure_dtype, take_in
 from windrow.local.labels import Labels
 from windrow.local.ordering import OrderedRows, Readable
+from windrow.local.snapshots import restore, saved
 from windrow.local.results import changed, edge_names, some, table
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, arrange
 from windrow.step.keys import Keys
 from windrow.step.pending import Pending
 from windrow.step.plan import Plan
+from windrow.step.saving import label_columns
 from windrow.step.state import State
 from windrow.step.step import Ended, Results, step
 from windrow.windows.base import TIME, Measure, StepRows
@@ -114,6 +116,7 @@ class Live:
         A dict of single values is one row.
         """
         self._check_open()
+        self._tidy()
         if isinstance(rows, Mapping) and rows and not any(hasattr(v, "__len__") and not isinstance(v, (str, bytes)) for v in rows.values()):
             rows = {name: [value] for name, value in rows.items()}
         with self._all_or_nothing():
@@ -141,11 +144,27 @@ class Live:
             self.closed = True
             return self._results(None)
 
+    def snapshot(self) -> bytes:
+        """All of the state; `Query.resume` goes on from there, in another process, too."""
+        return saved(self)
+
+    @classmethod
+    def resumed(cls, query: Query, data: bytes) -> Live:
+        """A live query that goes on from a snapshot; `SnapshotError` where it is another query's or damaged."""
+        live = cls(query)
+        restore(live, data)
+        return live
+
     def begin(self, frame: Frame) -> None:
         """Takes the types of the columns from an empty frame, before there are rows."""
         self.template = frame
         self.door.begin(frame)
         self._begin(self.door.nothing())
+
+    def _tidy(self) -> None:
+        """Forgets labels that nothing refers to, where there are twice as many as were needed last."""
+        if self.state is not None:
+            self.labels.tidy_columns(lambda: label_columns(self.state))
 
     def _check_open(self) -> None:
         if self.closed:

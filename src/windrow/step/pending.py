@@ -81,6 +81,13 @@ class Pending:
             rows, order = rows.at(at), order[at]
         return rows, order
 
+    def all(self) -> Held | None:
+        """All rows that wait, in the order in which they came."""
+        before = self.runs
+        released = self.release(2**63 - 1, True)
+        self.runs = before
+        return None if released is None else released[0]
+
 
 def _sorted(rows: Held, order: np.ndarray) -> Run:
     times = rows.times

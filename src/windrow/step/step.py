@@ -127,9 +127,9 @@ def _runs(own: np.ndarray, begin: np.ndarray, every: np.ndarray, n: int) -> tupl
     at = np.searchsorted(own, every)
     there = at < len(own)
     there[there] = own[at[there]] == every[there]
-    first = np.zeros(len(every), np.int64)
-    last = np.zeros(len(every), np.int64)
-    first[there], last[there] = begin[at[there]], ends[at[there]]
+    first = np.append(begin, n)[at]  # of a key without rows: where the next one's begin
+    last = first.copy()
+    last[there] = ends[at[there]]
     return first, last
 
 

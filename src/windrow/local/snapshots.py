@@ -1,0 +1,120 @@
+"""Snapshots of live queries: version, checksum and plain values (`engine.snapshot`); nothing in one can name code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windrow.engine.inputs import Column, object_array
+from windrow.engine.snapshot import opened, sealed
+from windrow.errors import SnapshotError
+from windrow.frames import from_outline, outlined
+from windrow.local.held import Held
+from windrow.query import Report
+from windrow.step import saving
+from windrow.step.keys import one_nan
+
+if TYPE_CHECKING:
+    from windrow.local.live import Live
+
+LAYOUT = 2
+
+
+def saved(live: Live) -> bytes:
+    """All of a live query's state."""
+    keys = live.door.keys.all()
+    state = {
+        "identity": list(live.query.identity().items()),
+        "report": [live.report.rows_in, live.report.rows_out, live.report.late, live.report.rejected],
+        "closed": live.closed,
+        "frame": outlined(live.template),
+        "door": (live.door.newest, live.door.watermark, None if live.door.times is None else live.door.times.unit),
+        "kinds": [(name, kind, dtype.str) for name, (kind, dtype) in live.door.kinds.items()],
+        "keys": live.door.keys.columns(keys.tolist()) if live.query.by else [],
+        "pending": _pending(live, keys),
+        "labels": list(live.labels.values.items()),
+        "last": [(window, _last(rows, keys)) for window, rows in live.last.items()],
+        "until": None if live.state is None else live.state.until,
+        "state": None if live.state is None else list(saving.dump(live.state, keys).items()),
+    }
+    return sealed(("live query", LAYOUT, list(state.items())))
+
+
+def restore(live: Live, data: bytes) -> None:
+    """Sets a new live query to a saved state."""
+    content = opened(data)
+    if not isinstance(content, tuple) or len(content) != 3 or content[0] != "live query":
+        raise SnapshotError("this is a snapshot, but not one of a live query")
+    if content[1] != LAYOUT:
+        raise SnapshotError(f"the snapshot has layout {content[1]}, this windrow reads layout {LAYOUT}")
+    state = dict(content[2])
+    check_identity(live.query.identity(), dict(state["identity"]))
+    door, live.closed, live.report = live.door, state["closed"], Report(*state["report"])
+    live.template = from_outline(state["frame"])
+    door.newest, door.watermark, unit = state["door"]
+    if unit is not None:
+        assert live.query.time is not None
+        door.times = replace(live.template.time(live.query.time), unit=unit)
+    door.kinds = {name: (kind, np.dtype(dtype)) for name, kind, dtype in state["kinds"]}
+    if live.query.by:
+        door.keys.number([[one_nan(part) for part in column] for column in state["keys"]])
+        door.keys.commit()
+    if state["pending"] is not None:
+        live.pending.add(held_from(state["pending"]))
+    live.labels.values = {name: list(values) for name, values in state["labels"]}
+    live.last = {window: {k: tuple(row) for k, row in rows} for window, rows in state["last"]}
+    if state["state"] is not None:
+        begun = live._begin(door.nothing())
+        keys = np.arange(len(door.keys))
+        begun.grow(len(keys))
+        begun.until = state["until"]
+        saving.load(begun, dict(state["state"]), keys)
+
+
+def check_identity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Saved state is of one query."""
+    for part, mine in ours.items():
+        if theirs.get(part) != mine:
+            raise SnapshotError(
+                f"the snapshot is of another query: its {part} is {_spelled(theirs.get(part))}, "
+                f"here it is {_spelled(mine)}"
+            )
+
+
+def _spelled(value: Any) -> str:
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _pending(live: Live, keys: np.ndarray) -> tuple | None:
+    """The rows that wait, in the order in which they came, with the places of their keys among `keys`."""
+    rows = live.pending.all()
+    return None if rows is None else held_of(Held(np.searchsorted(keys, rows.codes), rows.times, rows.columns))
+
+
+def _last(rows: Mapping[int, tuple], keys: np.ndarray) -> list:
+    places = {int(key): i for i, key in enumerate(keys.tolist())}
+    return [(places[k], row) for k, row in rows.items() if k in places]
+
+
+def held_of(held: Held) -> tuple:
+    """Rows as plain values."""
+    return held.codes, held.times, [(name, _column(column)) for name, column in held.columns.items()]
+
+
+def held_from(parts: tuple) -> Held:
+    """The inverse of `held_of`."""
+    codes, times, columns = parts
+    return Held(codes, times, {name: _column_from(column) for name, column in columns})
+
+
+def _column(column: Column) -> tuple:
+    values = column.values.tolist() if column.values.dtype == object else column.values
+    return values, column.mask, column.dtype.str
+
+
+def _column_from(parts: tuple) -> Column:
+    values, mask, dtype = parts
+    return Column(object_array(values) if isinstance(values, list) else values, mask, np.dtype(dtype))
