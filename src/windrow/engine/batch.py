@@ -126,11 +126,11 @@ def row_count(window: Any) -> int:
 
 def chosen_form(state: WindowState, columns: Columns) -> Form | None:
     """The compiled form for these columns and for what the window holds already; None: plain Python."""
-    algorithm, form, rows = state.algorithm, state.form, len(state)
-    if algorithm.plain_only or (algorithm.counted and rows and not form.compiled):
+    algorithm, form = state.algorithm, state.form
+    if algorithm.plain_only or (algorithm.counted and not form.compiled and len(state)):
         return None  # what inverses have been taken from stays exact as it is
     masked = tuple(column.mask is not None for column in columns)
-    if rows and (form.masked or not form.compiled):  # what is in the window may hold nulls, too
+    if (form.masked or not form.compiled) and len(state):  # what is in the window may hold nulls, too
         masked = (True,) * len(columns)
     return form_for(state.aggregate, tuple(column.kind for column in columns), masked)
 
@@ -318,7 +318,7 @@ def _drive(state, run, f, e, data, masks, first, lo, hi, out, valid, done, a, ca
 def _after(state: WindowState, r: Any) -> WindowState:
     """The window with the registers that a driver gave, be they of numba's own class."""
     registers = state.algorithm.registers
-    return replace(state, registers=r if type(r) is registers else registers(*r))
+    return state.after(r if type(r) is registers else registers(*r))
 
 
 def _with_room(state: WindowState, rows: int) -> WindowState:

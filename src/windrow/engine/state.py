@@ -18,9 +18,12 @@ from windrow.engine.columns import Store, allocate, copied, move, read, room, wr
 from windrow.engine.forms import Form, interpreted, plain_form
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class WindowState:
-    """A window of one algorithm and one aggregate. The store is written in place, all else is replaced."""
+    """A window of one algorithm and one aggregate. The store is written in place; for all else there is a new state.
+
+    Not frozen only because that costs three times as long to make, and every call of `slide` makes some.
+    """
 
     algorithm: Algorithm
     aggregate: Aggregate
@@ -31,6 +34,10 @@ class WindowState:
 
     def __len__(self) -> int:
         return by_hand(self.algorithm, self.form)[1].size(self.registers)
+
+    def after(self, registers: Any) -> WindowState:
+        """The same store with the registers that a kernel gave."""
+        return WindowState(self.algorithm, self.aggregate, self.form, self.store, registers, self.capacity)
 
     @property
     def monoid(self) -> Monoid:

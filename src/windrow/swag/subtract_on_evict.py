@@ -7,7 +7,6 @@ Only where that is exact: an inverse in floats would leave the rounding of every
 from __future__ import annotations
 
 from collections import namedtuple
-from dataclasses import replace
 
 from windrow.aggregates.base import Aggregate
 from windrow.engine.state import WindowState
@@ -56,7 +55,7 @@ def rebuild(state: WindowState) -> WindowState:
     agg = m.identity
     for i in range(r.F, r.E):
         agg = m.combine(agg, m.get(s.vals, i & s.mask))
-    return replace(state, registers=r._replace(agg=agg))
+    return state.after(r._replace(agg=agg))
 
 
 ALGORITHM = Algorithm(
