@@ -232,7 +232,7 @@ class Query:
         for name, aggregate in self.aggregates.items():
             if not isinstance(aggregate, Aggregate):
                 raise WindrowError(f"aggregates['{name}'] is an aggregate such as agg.sum('x'), not {aggregate!r}")
-            if not aggregate.columns and aggregate.arity[0] > 0 and aggregate.name != "count":
+            if not aggregate.columns and aggregate.arity[0] > 0:
                 raise WindrowError(f"aggregates['{name}']: name its column(s), such as agg.{aggregate.name}('x')")
             if not isinstance(name, str) or not name or name in taken:
                 raise WindrowError(f"an aggregate cannot be called {name!r}: the result has that column already")

@@ -82,3 +82,32 @@ def test_public_names() -> None:
         approx_count_distinct approx_percentile bloom count_min frequent_items join
     """
     assert sorted(names.split()) == sorted(agg.__all__)
+
+
+def test_records_are_what_the_classes_say() -> None:
+    for name, kind in ALGORITHMS.items():
+        record = kind.algorithm
+        assert record.name == name
+        for field in ("kernel", "layout", "card", "registers", "partial_registers", "counted", "plain_only", "fused"):
+            assert getattr(kind, field) is getattr(record, field), field
+        assert len(kind.layout(16)) == 3  # without an instance
+        assert set(record.partial_registers) <= set(record.registers._fields)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_cards_bound_the_combines(name: str) -> None:
+    """The numbers of a card: at every step or, where they are amortised, on average over all rows that came."""
+    counted, card, n, rows = swag.counting(agg.sum()), ALGORITHMS[name].card, 50, 1000
+    window = ALGORITHMS[name](counted)
+    taken: dict[str, list[int]] = {"insert": [], "evict": [], "query": []}
+    for i in range(rows):
+        for operation, arguments in (("insert", (i,)), ("evict", ()), ("query", ())):
+            if operation != "evict" or i >= n:
+                before = window.of.combines or 0
+                getattr(window, operation)(*arguments)
+                taken[operation].append((window.of.combines or 0) - before)
+    for operation, steps in taken.items():
+        bound = getattr(card, operation)
+        if bound is not None:
+            assert (sum(steps) / rows if operation in card.amortised else max(steps)) <= bound, (operation, bound)
+    assert card.a_row is None or sum(map(sum, taken.values())) <= card.a_row * rows

@@ -15,7 +15,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from windrow.errors import WindrowError
 
@@ -72,6 +74,24 @@ class Numeric:
     sized: Sized | None = None
 
 
+@dataclass(frozen=True)
+class Derivation:
+    """How an aggregate's answers are read off those of others over the same columns.
+
+    It pays where the first of the sources is asked for anyway. The others cost little: they are added where needed.
+    """
+
+    sources: tuple[Aggregate, ...]
+    #: the sources' columns of answers -> the answers, and which of them there are (None: all)
+    read: Callable[..., tuple[np.ndarray, np.ndarray | None]]
+    #: the types of the first column for which this gives what the aggregate itself gives
+    kinds: tuple[str, ...]
+
+
+#: what an answer over Decimals is: a value of the input, a sum of many of them, or a quotient with digits of its own
+Decimals = Literal["input", "sum", "quotient"]
+
+
 @lru_cache(maxsize=512)
 def _arity(lift: Callable[..., Any]) -> tuple[int, int | None]:
     try:
@@ -121,6 +141,14 @@ class Aggregate:
     exact: Aggregate | None = None
     #: how often combine was called; None: not counted (see `swag.counting`)
     combines: Any = None
+    #: hands on a value of its first column without looking at it: the number of its row will do
+    carries_label = False
+    #: its answer is a value of its first column, and has that column's type
+    chooses = False
+    #: of which precision its answers over Decimals are, for engines that fix it before there are rows
+    decimals: Decimals = "quotient"
+    #: its answers can be read off others
+    derived_from: Derivation | None = None
 
     def __init__(
         self,
@@ -155,6 +183,11 @@ class Aggregate:
     def arity(self) -> tuple[int, int | None]:
         """How many columns `lift` takes: at least, at most (None: any number)."""
         return _arity(self.core_lift)
+
+    def computes(self, other: Aggregate) -> bool:
+        """Whether it does what the other one does, over whatever columns."""
+        mine, theirs = ((a.core_lift, a.core_combine, a.core_lower, a.needs, a.builtin, a.empty) for a in (self, other))
+        return mine == theirs
 
     def __call__(self, *columns: str) -> Aggregate:
         """The same aggregate over named columns, for a query."""
@@ -252,11 +285,18 @@ class Builtin(Aggregate):
         numeric: Callable[[Sequence[str]], Numeric | None] | None = None,
         dump: Callable[[Partial], Any] = same,
         load: Callable[[Any], Partial] = same,
+        carries_label: bool = False,
+        chooses: bool = False,
+        decimals: Decimals | None = None,
+        derived_from: Derivation | None = None,
     ) -> None:
         super().__init__(lift, combine, lower, inverse=inverse, commutative=commutative, selective=selective, name=name)
         self.needs, self.empty, self.exact = needs, empty, exact
         self.numeric = numeric or (lambda dtypes: None)
         self.dump, self.load = dump, load  # partial <-> what a snapshot can hold
+        self.carries_label, self.chooses = carries_label, chooses or carries_label
+        self.decimals = decimals or ("input" if self.chooses else "quotient")
+        self.derived_from = derived_from
         self.lift, self.combine, self.lower = self.monoid_lift, self.monoid_combine, self.monoid_lower
         self.inverse = None if inverse is None else self.monoid_inverse
         self.identity = None

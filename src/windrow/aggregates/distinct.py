@@ -59,7 +59,8 @@ COLLECT_SET = Builtin("collect_set", lift_key, merge_keys, list, empty=[], load=
 COUNT_DISTINCT = Builtin(
     "count_distinct", lift_set, union, len, commutative=True, empty=0, dump=dump_set, load=load_set
 )
-MODE = Builtin("mode", lift_pair, merge_counts, lower_mode, load=load_counts)
+#: it does not choose one of the column's own values: they are made canonical first
+MODE = Builtin("mode", lift_pair, merge_counts, lower_mode, load=load_counts, decimals="input")
 
 
 def collect_set(*columns: str) -> Aggregate:

@@ -141,12 +141,18 @@ def numeric_last(dtypes: Sequence[str]) -> Numeric:
     return Numeric(lift_present, combine_last, the_first, identity, answer=None, restores_input=True, carries=0)
 
 
-MAX_BY = Builtin("max_by", lift_by, combine_max_by, the_second, selective=True, needs=(1,), numeric=numeric_max_by)
-MIN_BY = Builtin("min_by", lift_by, combine_min_by, the_second, selective=True, needs=(1,), numeric=numeric_min_by)
+def pick_by(name: str, combine: Callable, numeric: Callable) -> Builtin:
+    return Builtin(name, lift_by, combine, the_second, selective=True, needs=(1,), carries_label=True, numeric=numeric)
 
 
-def pick(name: str, combine, numeric, needs: tuple[int, ...] | None) -> Builtin:
-    return Builtin(name, lift_present, combine, the_first, selective=True, needs=needs, numeric=numeric)
+MAX_BY = pick_by("max_by", combine_max_by, numeric_max_by)
+MIN_BY = pick_by("min_by", combine_min_by, numeric_min_by)
+
+
+def pick(name: str, combine: Callable, numeric: Callable, needs: tuple[int, ...] | None) -> Builtin:
+    return Builtin(
+        name, lift_present, combine, the_first, selective=True, needs=needs, carries_label=True, numeric=numeric
+    )
 
 
 FIRST = {

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from windrow.aggregates.arithmetic import add, add_sized, add_two, lift_float, subtract, the_first
-from windrow.aggregates.base import Aggregate, Builtin, Numeric, Sized
+from windrow.aggregates.base import Aggregate, Builtin, Derivation, Numeric, Sized
 from windrow.aggregates.exact import EXACT_MEAN, EXACT_SUM, EXACT_WEIGHTED_MEAN
 from windrow.aggregates.halves import INT_MEAN, INT_SUM
 from windrow.aggregates.values import INT64_MAX, INT64_MIN, bind, native, where
@@ -41,6 +43,12 @@ def lower_mean(p):
     """An int total is rounded to a float first, so that plain and compiled means are the same to the last bit."""
     total = float(p[1]) if isinstance(p[1], int) else p[1]
     return total / p[0]
+
+
+def read_mean(totals: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Means off sums and counts."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return totals / rows, None if rows.all() else rows > 0
 
 
 def has_weight(p):
@@ -123,8 +131,17 @@ def numeric_weighted(dtypes: Sequence[str]) -> Numeric:
 
 
 COUNT = Builtin("count", lift_one, add, the_first, inverse=subtract, commutative=True, empty=0, numeric=numeric_count)
-SUM = Builtin("sum", lift_value, add, lower_sum, commutative=True, exact=EXACT_SUM, numeric=numeric_sum)
-MEAN = Builtin("mean", lift_counted, add_two, lower_mean, commutative=True, exact=EXACT_MEAN, numeric=numeric_mean)
+SUM = Builtin("sum", lift_value, add, lower_sum, commutative=True, exact=EXACT_SUM, decimals="sum", numeric=numeric_sum)
+MEAN = Builtin(
+    "mean",
+    lift_counted,
+    add_two,
+    lower_mean,
+    commutative=True,
+    exact=EXACT_MEAN,
+    numeric=numeric_mean,
+    derived_from=Derivation((SUM, COUNT), read_mean, kinds=("float64",)),  # a sum of ints may overflow, a mean not
+)
 WEIGHTED_MEAN = Builtin(
     "weighted_mean",
     lift_weighted,

@@ -33,7 +33,8 @@ def chosen(
     found = {}
     for name, algorithm in swag.ALGORITHMS.items():
         card = algorithm.card
-        text = " ".join([name, name.replace("_", " "), *map(str, dataclasses.asdict(card).values())]).lower()
+        said = [value for value in dataclasses.asdict(card).values() if isinstance(value, str)]
+        text = " ".join([name, name.replace("_", " "), *said]).lower()
         if (
             all(word.lower() in text for word in words)
             and (not out_of_order or "any" in card.order)

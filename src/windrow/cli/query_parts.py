@@ -100,9 +100,10 @@ class Parts:
         self._known(options, [p for p in parameters if p not in ("column", "columns")], keys, f"aggregate {name}")
         if "columns" not in parameters and len(columns) > 1:
             self.file.refuse(f"{name} takes one column, not {len(columns)}", *keys)
-        if not columns and name != "count":
+        made = self._made(lambda: make(*columns, **options), keys)
+        if not columns and made.arity[0] > 0:
             self.file.refuse(f"{name} needs a column: {name}(x)", *keys)
-        return self._made(lambda: make(*columns, **options), keys)
+        return made
 
     def store(self, given: Any, opened: bool, folder: Path) -> Any:
         """The store, opened; or one that only says what it would be, and touches neither disk nor network."""

@@ -1,27 +1,39 @@
-"""Whole arrays through a window: columns in, bounds, the driver, answers out."""
+"""Whole arrays through a window: columns in, bounds, the driver, answers out.
+
+The window comes as a `WindowState`, and the state after the batch goes back with the answers. `slide` and
+`slide_between` leave the state that they were given as it was where they raise; what is below them writes in place.
+"""
 
 from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from windrow.aggregates.base import Aggregate
 from windrow.engine import blocks, driver, short_windows
 from windrow.engine.bounds import row_bounds, time_bounds
 from windrow.engine.compiler import CompilationFailed, cached
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.forms import Form, compiled_form
 from windrow.engine.inputs import Column, read_columns, read_keys, read_times
+from windrow.engine.state import WindowState, converted, duplicate, grown
 from windrow.errors import WindrowError
 
-__all__ = ["Carry", "carried_state", "carry_from", "form_for", "read_columns", "sample_rows", "slide", "slide_between"]
+__all__ = [
+    "Carry", "answered", "arrays", "between", "by_rows", "carried_state", "carry_from", "chosen_form", "form_for",
+    "read_columns", "room_for", "row_count", "run_plain", "sample_rows", "slide", "slide_between",
+]  # fmt: skip
+
+Columns = tuple[Column, ...]
 
 #: answers whose bounds are worked out at a time, so that they stay in the cache
 CHUNK = 1 << 16
 #: loops over whole arrays in place of the driver, for windows of a number of rows
-FUSED: dict[str, Any] = {"rows": blocks, "short": short_windows}
+FUSED: dict[str, ModuleType] = {"rows": blocks, "short": short_windows}
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ def carry_from(state: tuple) -> Carry:
     return Carry(key, times, tuple(columns), mode)
 
 
-def sample_rows(columns: tuple[Column, ...], count: int = 24) -> list[tuple]:
+def sample_rows(columns: Columns, count: int = 24) -> list[tuple]:
     """A few rows from all over the columns."""
     n = len(columns[0].values)
     at = np.unique(np.linspace(0, n - 1, min(n, count)).astype(np.int64))
@@ -63,46 +75,48 @@ def sample_rows(columns: tuple[Column, ...], count: int = 24) -> list[tuple]:
     return list(zip(*picked, strict=True))
 
 
-def slide(w: Any, columns: tuple[Column, ...], window: Any, *, times: Any, keys: Any, closed: str) -> Any:
-    """`Swag.slide`."""
+def slide(
+    state: WindowState, carry: Carry, columns: Columns, window: Any, *, times: Any, keys: Any, closed: str
+) -> tuple[Any, WindowState, Carry]:
+    """`Swag.slide`: the answers, the window after them, and what goes on to the next batch beside it."""
     n = len(columns[0].values)
-    starts, last_key = read_keys(keys, n, w.carry.key)
+    starts, last_key = read_keys(keys, n, carry.key)
     mode = "rows" if times is None else f"time, closed {closed}"
-    if w.carry.mode not in ("", mode) and len(w):
-        raise WindrowError(f"this window slides by {w.carry.mode}; it cannot go on by {mode}")
+    if carry.mode not in ("", mode) and len(state):
+        raise WindrowError(f"this window slides by {carry.mode}; it cannot go on by {mode}")
     if n == 0:
-        last_key = w.carry.key
-    form = _form(w, columns)
-    saved = None if form is not None and form.total else w._saved()
+        last_key = carry.key
+    work = _to_write(state, chosen_form(state, columns))
     try:
-        w._become(form)
         if times is None:
-            answers = _by_rows(w, columns, starts, _row_count(window), keys is not None)
-            w.carry = Carry(last_key, mode=mode)
+            answers, work = by_rows(work, columns, starts, row_count(window), keys is not None)
+            carry = Carry(last_key, mode=mode)
         else:
-            answers = _by_time(w, columns, starts, times, window, closed)
-            w.carry = replace(w.carry, key=last_key, mode=mode)
+            answers, work, carry = _by_time(work, carry, columns, starts, times, window, closed)
+            carry = replace(carry, key=last_key, mode=mode)
     except CompilationFailed:
-        if w.of.builtin or saved is None:
+        if state.aggregate.builtin or work.form.total:
             raise
-        w._restore(saved)  # a user's functions that numba cannot do after all: in plain Python, then
-        _run_plain(w.of, columns)
-        return slide(w, columns, window, times=times, keys=keys, closed=closed)
-    except BaseException:
-        if saved is not None:
-            w._restore(saved)
-        raise
-    return answers
+        run_plain(state.aggregate, columns)  # a user's functions that numba cannot do after all: in plain Python, then
+        return slide(state, carry, columns, window, times=times, keys=keys, closed=closed)
+    return answers, work, carry
 
 
-def _run_plain(aggregate: Any, columns: tuple[Column, ...]) -> None:
+def _to_write(state: WindowState, form: Form | None) -> WindowState:
+    """The window in this form, in a store of its own unless nothing in the form can raise."""
+    work = converted(state, form)
+    return duplicate(work) if work.store is state.store and not work.form.total else work
+
+
+def run_plain(aggregate: Aggregate, columns: Columns) -> None:
     """Remembers that this aggregate does not compile for these columns."""
     kinds = tuple(column.kind for column in columns)
     for masked in itertools.product((False, True), repeat=len(columns)):
         _FORMS[_form_key(aggregate, kinds, masked)] = None
 
 
-def _row_count(window: Any) -> int:
+def row_count(window: Any) -> int:
+    """The size of a window by rows."""
     if isinstance(window, (bool, float)) or not hasattr(window, "__index__"):
         raise WindrowError(f"a window by rows is a whole number of rows, not {window!r} (a duration needs times=)")
     if window < 1:
@@ -110,20 +124,21 @@ def _row_count(window: Any) -> int:
     return int(window)
 
 
-def _form(w: Any, columns: tuple[Column, ...]) -> Form | None:
+def chosen_form(state: WindowState, columns: Columns) -> Form | None:
     """The compiled form for these columns and for what the window holds already; None: plain Python."""
-    if w.plain_only or (w.counted and len(w) and not w.form.compiled):
+    algorithm, form = state.algorithm, state.form
+    if algorithm.plain_only or (algorithm.counted and not form.compiled and len(state)):
         return None  # what inverses have been taken from stays exact as it is
     masked = tuple(column.mask is not None for column in columns)
-    if len(w) and (w.form.masked or not w.form.compiled):  # what is in the window may hold nulls, too
+    if (form.masked or not form.compiled) and len(state):  # what is in the window may hold nulls, too
         masked = (True,) * len(columns)
-    return form_for(w.of, tuple(column.kind for column in columns), masked)
+    return form_for(state.aggregate, tuple(column.kind for column in columns), masked)
 
 
 _FORMS: dict[Any, Form | None] = {}
 
 
-def form_for(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Form | None:
+def form_for(aggregate: Aggregate, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Form | None:
     """`compiled_form`, made once a process for all aggregates that do the same."""
     if "object" in kinds or aggregate.combines is not None:  # combines are counted in plain Python
         return None
@@ -133,7 +148,7 @@ def form_for(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -
     return _FORMS[key]
 
 
-def _form_key(aggregate: Any, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Any:
+def _form_key(aggregate: Aggregate, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Any:
     """What the functions of all parts do."""
     parts = getattr(aggregate, "parts", None) or [(aggregate, ())]
     return tuple((_does(part), columns) for part, columns in parts), kinds, masked
@@ -150,17 +165,18 @@ def _does(part: Any) -> Any:
     return part._does
 
 
-def _run(w: Any, name: str) -> Any:
+def _run(state: WindowState, name: str) -> Any:
     """The driver for this algorithm and form, compiled once a process and kept on disk."""
-    key = (type(w), name)
-    if key not in w.form.memo:
-        kernel = type(w).kernel(w.form)
+    algorithm, form = state.algorithm, state.form
+    key = (algorithm, name)
+    if key not in form.memo:
+        kernel = algorithm.kernel(form)
         if name in FUSED:
-            made = FUSED[name].rows(kernel, w.form, _sized(w.form), type(w).registers)
+            made = FUSED[name].rows(kernel, form, _sized(form), algorithm.registers)
         else:
-            made = driver.between(kernel, w.form)
-        w.form.memo[key] = cached(made) if w.form.compiled else made
-    return w.form.memo[key]
+            made = driver.between(kernel, form)
+        form.memo[key] = cached(made) if form.compiled else made
+    return form.memo[key]
 
 
 def _sized(form: Form) -> Form:
@@ -171,48 +187,58 @@ def _sized(form: Form) -> Form:
     return form.memo["sized"]
 
 
-def _by_rows(w: Any, columns: tuple[Column, ...], starts: np.ndarray, window: int, keyed: bool) -> Any:
-    n, carried = len(starts), len(w)
+def by_rows(
+    state: WindowState, columns: Columns, starts: np.ndarray, window: int, keyed: bool
+) -> tuple[Any, WindowState]:
+    """For each row the answer over the last `window` rows of its key, and the window after them.
+
+    `starts` says where keys begin; where it says so of no row, `keyed` is False.
+    """
+    n, carried = len(starts), len(state)
     if carried > window:
         raise WindrowError(f"the window holds {carried} rows already, more than the {window} it may hold")
-    _make_room(w, min(window, carried + n))
-    fast = w.fused and w.form.compiled and n > 0
-    out, valid = _room(w.form, n, every_window_has_rows=fast)
+    state = _with_room(state, min(window, carried + n))
+    form, fast = state.form, state.algorithm.fused and state.form.compiled and n > 0
+    out, valid = room_for(form, n, every_window_has_rows=fast)
     done = np.zeros(1, np.int64)
-    data, masks = _arrays(w.form, columns)
+    data, masks = arrays(form, columns)
     if fast:
-        before = None if w.form.total else w._saved()
+        before = None if form.total else duplicate(state)
         try:
             name = "short" if window < short_windows.SHORT else "rows"
-            w.r = _registers(w, _run(w, name)(
-                w.s, w.r, data, masks, starts if keyed else starts[:0], window,
-                *FUSED[name].scratch(_sized(w.form), window), out, valid, done,
-            ))  # fmt: skip
-            return _answers(w, columns, out, valid)
+            r = _run(state, name)(
+                state.store, state.registers, data, masks, starts if keyed else starts[:0], window,
+                *FUSED[name].scratch(_sized(form), window), out, valid, done,
+            )  # fmt: skip
+            return answered(state.aggregate, form, columns, out, valid), _after(state, r)
         except CompilationFailed:
             raise
         except Exception:
             if before is None:
                 raise
-            w._restore(before)  # once more, row by row, to name the row
-            out, valid = _room(w.form, n)
-    run = _run(w, "between")
+            state = before  # once more, row by row, to name the row
+            out, valid = room_for(form, n)
+    run = _run(state, "between")
     size = min(n, CHUNK)
     lo, hi = np.empty(size, np.int64), np.empty(size, np.int64)
     f, e, begin = 0, carried, 0
     for a in range(0, n, CHUNK):
         z = min(n, a + CHUNK)
         begin = row_bounds(starts, carried, begin, a, z, window, lo, hi)
-        f, e = _drive(w, run, f, e, data, masks, carried, lo[: z - a], hi[: z - a], out, valid, done, a, carried)
-    return _answers(w, columns, out, valid)
+        state, f, e = _drive(
+            state, run, f, e, data, masks, carried, lo[: z - a], hi[: z - a], out, valid, done, a, carried
+        )
+    return answered(state.aggregate, form, columns, out, valid), state
 
 
-def _by_time(w: Any, columns: tuple[Column, ...], starts: np.ndarray, times: Any, window: Any, closed: str) -> Any:
+def _by_time(
+    state: WindowState, carry: Carry, columns: Columns, starts: np.ndarray, times: Any, window: Any, closed: str
+) -> tuple[Any, WindowState, Carry]:
     if closed not in ("right", "left", "both", "none"):
         raise WindrowError(f"closed is right, left, both or none, not {closed!r}")
     stamps, duration = read_times(times, window, len(starts))
-    n, inserted = len(starts), len(w)
-    before = w.carry.times if w.carry.times is not None else np.empty(0, np.int64)
+    n, inserted = len(starts), len(state)
+    before = carry.times if carry.times is not None else np.empty(0, np.int64)
     carried = len(before)
     if carried and n and not starts[0] and closed in ("right", "both") and stamps[0] == before[-1]:
         raise WindrowError(f"rows of one time must come in one batch; time {stamps[0]} ended the batch before")
@@ -226,57 +252,55 @@ def _by_time(w: Any, columns: tuple[Column, ...], starts: np.ndarray, times: Any
             f"row {wrong}: its time {stamps[carried + wrong]} is before {stamps[carried + wrong - 1]}; "
             "sort by key and time"
         )
-    if w.carry.waiting:
-        columns = tuple(late.followed_by(new) for late, new in zip(w.carry.waiting, columns, strict=True))
-    answers, f, e = _between(w, columns, lo, hi, inserted, carried)
+    if carry.waiting:
+        columns = tuple(late.followed_by(new) for late, new in zip(carry.waiting, columns, strict=True))
+    answers, state, f, e = between(state, columns, lo, hi, inserted, carried)
     waiting = tuple(column.since(e - inserted) for column in columns) if e < len(stamps) else ()
-    w.carry = Carry(times=stamps[f:], waiting=waiting)
-    return answers
+    return answers, state, Carry(times=stamps[f:], waiting=waiting)
 
 
-def slide_between(w: Any, columns: tuple[Column, ...], lo: Any, hi: Any) -> Any:
-    """`Swag.slide_between`."""
+def slide_between(state: WindowState, columns: Columns, lo: Any, hi: Any) -> tuple[Any, WindowState]:
+    """`Swag.slide_between`: the answers, and the window after them."""
     lo, hi = np.ascontiguousarray(lo, np.int64), np.ascontiguousarray(hi, np.int64)
     n = len(columns[0].values)
-    if len(w):
+    if len(state):
         raise WindrowError("slide_between starts with an empty window")
     if len(lo) != len(hi) or (lo > hi).any() or (np.diff(lo) < 0).any() or (np.diff(hi) < 0).any():
         raise WindrowError("lo and hi must be as long, lo <= hi, and neither may move back")
     if len(lo) and (lo[0] < 0 or hi[-1] > n):
         raise WindrowError(f"positions from 0 to {n} are needed, not {lo[0]} to {hi[-1]}")
-    saved = w._saved()
-    try:
-        w._become(_form(w, columns))
-        answers, _, _ = _between(w, columns, lo, hi, 0, 0)
-    except BaseException:
-        w._restore(saved)
-        raise
-    return answers
+    answers, state, _, _ = between(_to_write(state, chosen_form(state, columns)), columns, lo, hi, 0, 0)
+    return answers, state
 
 
-def _between(w: Any, columns: tuple[Column, ...], lo: np.ndarray, hi: np.ndarray, inserted: int, carried: int) -> Any:
-    """Answers for windows given as positions, of which the first `inserted` rows are in the window already."""
-    n = len(lo)
-    _make_room(w, int((hi - lo).max(initial=0)))
-    out, valid = _room(w.form, n)
+def between(
+    state: WindowState, columns: Columns, lo: np.ndarray, hi: np.ndarray, inserted: int, carried: int
+) -> tuple[Any, WindowState, int, int]:
+    """Answers for windows given as positions, of which the first `inserted` rows are in the window already.
+
+    With them the window after, and the positions of its first row and past its last.
+    """
+    n, form = len(lo), state.form
+    state = _with_room(state, int((hi - lo).max(initial=0)))
+    out, valid = room_for(form, n)
     done = np.zeros(1, np.int64)
-    data, masks = _arrays(w.form, columns)
-    run = _run(w, "between")
+    data, masks = arrays(form, columns)
+    run = _run(state, "between")
     f, e = 0, inserted
     for a in range(0, n, CHUNK):
         z = min(n, a + CHUNK)
-        f, e = _drive(w, run, f, e, data, masks, inserted, lo[a:z], hi[a:z], out, valid, done, a, carried)
-    return _answers(w, columns, out, valid), f, e
+        state, f, e = _drive(state, run, f, e, data, masks, inserted, lo[a:z], hi[a:z], out, valid, done, a, carried)
+    return answered(state.aggregate, form, columns, out, valid), state, f, e
 
 
-def _drive(w, run, f, e, data, masks, first, lo, hi, out, valid, done, a, carried):
+def _drive(state, run, f, e, data, masks, first, lo, hi, out, valid, done, a, carried):
     """One chunk through the driver; an error names the row and its window."""
     z = a + len(lo)
-    if not w.form.compiled:
+    if not state.form.compiled:
         lo, hi = lo.tolist(), hi.tolist()
     try:
         r, f, e = run(
-            w.s, w.r, f, e, data, masks, first, lo, hi,
+            state.store, state.registers, f, e, data, masks, first, lo, hi,
             tuple(o[a:z] for o in out), tuple(v[a:z] for v in valid), done,
         )  # fmt: skip
     except CompilationFailed:
@@ -288,20 +312,20 @@ def _drive(w, run, f, e, data, masks, first, lo, hi, out, valid, done, a, carrie
             raise OverflowError(f"{error} (the window of row {a + i}: {rows})") from error
         error.add_note(f"in the window of row {a + i}: {rows}")
         raise
-    w.r = _registers(w, r)
-    return f, e
+    return _after(state, r), f, e
 
 
-def _registers(w: Any, r: Any) -> Any:
-    return r if type(r) is type(w).registers else type(w).registers(*r)
+def _after(state: WindowState, r: Any) -> WindowState:
+    """The window with the registers that a driver gave, be they of numba's own class."""
+    registers = state.algorithm.registers
+    return state.after(r if type(r) is registers else registers(*r))
 
 
-def _make_room(w: Any, rows: int) -> None:
-    if rows > w.capacity:
-        w._grow(1 << (rows - 1).bit_length())
+def _with_room(state: WindowState, rows: int) -> WindowState:
+    return grown(state, 1 << (rows - 1).bit_length()) if rows > state.capacity else state
 
 
-def _room(form: Form, n: int, every_window_has_rows: bool = False) -> tuple[tuple, tuple]:
+def room_for(form: Form, n: int, every_window_has_rows: bool = False) -> tuple[tuple, tuple]:
     """Arrays for the answers and, where there can be nulls, for which of them there are."""
     out = tuple(np.empty(n, object if dtype is None else dtype) for dtype in form.outputs)
     if every_window_has_rows:  # each row is marked, where its answer can be null at all
@@ -309,7 +333,8 @@ def _room(form: Form, n: int, every_window_has_rows: bool = False) -> tuple[tupl
     return out, tuple(np.ones(n, bool) for _ in form.checked)
 
 
-def _arrays(form: Form, columns: tuple[Column, ...]) -> tuple[tuple, tuple]:
+def arrays(form: Form, columns: Columns) -> tuple[tuple, tuple]:
+    """The columns as the form's drivers take them, and which of their values there are."""
     if form.compiled:
         masks = tuple(np.ones(len(c.values) if form.masked else 0, bool) if c.mask is None else c.mask for c in columns)
         return tuple(_read_only(c.values) for c in columns), tuple(_read_only(mask) for mask in masks)
@@ -323,18 +348,18 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def _answers(w: Any, columns: tuple[Column, ...], out: tuple, valid: tuple) -> Any:
+def answered(aggregate: Aggregate, form: Form, columns: Columns, out: tuple, valid: tuple) -> Any:
     """The arrays as the caller gets them: nulls masked, the input's own type where the answer is one of its values."""
-    parts = getattr(w.of, "parts", None) or [(w.of, tuple(range(len(columns))))]
+    parts = getattr(aggregate, "parts", None) or [(aggregate, tuple(range(len(columns))))]
     results = []
-    for (aggregate, own), answers, there, restores in zip(parts, out, valid, w.form.restores, strict=False):
-        if w.form.compiled:
+    for (part, own), answers, there, restores in zip(parts, out, valid, form.restores, strict=False):
+        if form.compiled:
             if not there.all():
-                if aggregate.empty is not None:
-                    answers[~there] = aggregate.empty
+                if part.empty is not None:
+                    answers[~there] = part.empty
                 else:
                     answers = np.ma.masked_array(answers, ~there)
             if restores:
                 answers = columns[own[0]].restored(answers)
         results.append(answers)
-    return tuple(results) if hasattr(w.of, "parts") and w.form.compiled else results[0]
+    return tuple(results) if hasattr(aggregate, "parts") and form.compiled else results[0]

@@ -179,13 +179,15 @@ def _aggregates(arrangement: Arrangement) -> list[str]:
     lines = []
     for group in arrangement.groups:
         names = ", ".join(name for name in group.names if name in arrangement.names)
-        if not names:  # a count that only a mean asks for
+        if not names:  # such as a count that only a mean is read off
             continue
         how = "in plain Python: no columns of numbers"
         if group.form.compiled:
             how = "compiled, in one pass" if len(group.names) > 1 else "compiled"
         lines.append(f"aggregates {names}: {how}")
-    lines += [f"aggregate {mean}: read off {total} and a count" for mean, (total, _) in arrangement.means.items()]
+    for name, derived in arrangement.derived.items():
+        others = "".join(f" and a {source.name}" for source in derived.how.sources[1:])
+        lines.append(f"aggregate {name}: read off {derived.sources[0]}{others}")
     return lines
 
 

@@ -1,6 +1,6 @@
 """Which aggregates are computed together: those that compile, each by itself or as one tuple, the others in Python.
 
-What one of them needs and another one has is computed once: a mean of floats is read off their sum and count.
+What can be read off others that are computed anyway is not computed again: a mean of floats off their sum and count.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from windrow.aggregates import count, join
-from windrow.aggregates.base import Aggregate
+from windrow.aggregates import join
+from windrow.aggregates.base import Aggregate, Derivation
 from windrow.aggregates.joins import Join
 from windrow.aggregates.laws import check_laws
 from windrow.engine.batch import form_for, sample_rows
@@ -25,10 +25,6 @@ from windrow.errors import WindrowError
 ROW_OF, VALID_ROW_OF = "\0", "\1"
 #: a column for aggregates that read none
 NOTHING = ""
-#: aggregates that hand on a value of their first column without looking at it: its row number will do
-CARRYING = ("max_by", "min_by", "first", "last")
-#: aggregates whose answer is a value of their first column
-CHOOSING = (*CARRYING, "min", "max")
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ class Group:
     def _unzipped(self, tuples: np.ndarray) -> dict[str, Answer]:
         answers = [self.of.monoid_lower(None) if t is None else t for t in tuples.tolist()]  # None: no rows
         columns = zip(*answers, strict=True) if answers else [()] * len(self.names)
-        likes = (a.columns[0] if a.name in CHOOSING and a.columns else None for a, _ in self.of.parts)
+        likes = (a.columns[0] if a.chooses and a.columns else None for a, _ in self.of.parts)
         return {name: _objects(c, like) for name, c, like in zip(self.names, columns, likes, strict=True)}
 
 
@@ -121,12 +117,20 @@ def _objects(column: Any, like: str | None) -> Answer:
 
 
 @dataclass(frozen=True)
+class Derived:
+    """An aggregate that is read off others: how, and the names of those others."""
+
+    how: Derivation
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Arrangement:
     """All aggregates of a query, in groups, and those that are read off others."""
 
     names: tuple[str, ...]
     groups: tuple[Group, ...]
-    means: dict[str, tuple[str, str]]  # a mean -> its sum and its count
+    derived: dict[str, Derived]
 
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(column for group in self.groups for column in group.columns))
@@ -138,10 +142,8 @@ class Arrangement:
     def finished(self, found: dict[str, Answer]) -> dict[str, Answer]:
         """The answers in the order declared."""
         done = dict(found)
-        for name, (total, number) in self.means.items():
-            rows = done[number].values
-            with np.errstate(invalid="ignore", divide="ignore"):
-                done[name] = Answer(done[total].values / rows, None if rows.all() else rows > 0)
+        for name, derived in self.derived.items():
+            done[name] = Answer(*derived.how.read(*(done[source].values for source in derived.sources)))
         return {name: done[name] for name in self.names}
 
 
@@ -160,7 +162,7 @@ def arrange(
         together: one kernel for all that compile. It goes through the rows once, and has to be compiled for just this
             set of aggregates; otherwise each has its own, which is on disk as soon as any query has used it.
     """
-    wanted, means = _without_means(aggregates, columns)
+    wanted, derived = _without_derived(aggregates, columns)
     # nulls in one column: forms with room for them in all, so that there are two kernels to compile, not 2^columns
     nullable = nullable or any(column.mask is not None for column in columns.values())
 
@@ -197,7 +199,7 @@ def arrange(
             made = form(joined, names) if some is not slow else _counted(plain_form(joined), list(some.values()))
             assert made is not None  # each of them compiles by itself
             groups.append(Group(tuple(some), joined, made, names, dtypes))
-    return Arrangement(tuple(aggregates), tuple(groups), means)
+    return Arrangement(tuple(aggregates), tuple(groups), derived)
 
 
 #: a column of which nothing is known
@@ -244,7 +246,7 @@ def _joined(aggregates: list[Aggregate]) -> tuple[Join, tuple[str, ...]]:
 
 def _by_row_number(aggregate: Aggregate, own: list[Column], nullable: bool) -> Aggregate:
     """The aggregate over row numbers instead of texts, or instead of values among which a null may be chosen."""
-    if not aggregate.builtin or aggregate.name not in CARRYING or not own:
+    if not aggregate.carries_label or not own:
         return aggregate
     chooses_nulls = aggregate.needs is not None and 0 not in aggregate.needs
     if own[0].kind == "object" or (chooses_nulls and (nullable or own[0].mask is not None)):
@@ -253,30 +255,25 @@ def _by_row_number(aggregate: Aggregate, own: list[Column], nullable: bool) -> A
     return aggregate
 
 
-def _without_means(
+def _without_derived(
     aggregates: Mapping[str, Aggregate], columns: Mapping[str, Column]
-) -> tuple[dict[str, Aggregate], dict[str, tuple[str, str]]]:
-    """Leaves out each mean of floats whose sum is asked for, too; their count is added where nobody asks for it."""
+) -> tuple[dict[str, Aggregate], dict[str, Derived]]:
+    """Leaves out each aggregate that can be read off one that is asked for, too; what it needs beside that is added."""
 
-    def named(kind: str, of: tuple[str, ...]) -> str | None:
-        return next(
-            (
-                n
-                for n, a in aggregates.items()
-                if a.builtin and a.name == kind and a.columns == of and a.combines is None
-            ),
-            None,
-        )
+    def named(source: Aggregate, of: tuple[str, ...]) -> str | None:
+        found = (n for n, a in aggregates.items() if a.computes(source) and a.columns == of and a.combines is None)
+        return next(found, None)
 
     wanted = dict(aggregates)
-    means: dict[str, tuple[str, str]] = {}
+    derived: dict[str, Derived] = {}
     for name, aggregate in aggregates.items():
-        if not (aggregate.builtin and aggregate.name == "mean") or columns[aggregate.columns[0]].kind != "float64":
+        how, of = aggregate.derived_from, aggregate.columns
+        if how is None or columns[of[0]].kind not in how.kinds or named(how.sources[0], of) is None:
             continue
-        total = named("sum", aggregate.columns)
-        if total is not None:
-            number = named("count", aggregate.columns) or f"{ROW_OF}count of {aggregate.columns[0]}"
-            wanted.setdefault(number, count(*aggregate.columns))
-            means[name] = (total, number)
-            del wanted[name]
-    return wanted, means
+        names = []
+        for source in how.sources:
+            names.append(named(source, of) or f"{ROW_OF}{source.name} of {of[0]}")
+            wanted.setdefault(names[-1], source(*of))
+        derived[name] = Derived(how, tuple(names))
+        del wanted[name]
+    return wanted, derived

@@ -10,6 +10,7 @@ from windrow.engine import batch, folding
 from windrow.engine.columns import room
 from windrow.engine.compiler import CompilationFailed, cached
 from windrow.engine.inputs import Column
+from windrow.engine.state import WindowState, empty
 from windrow.sharing.groups import Answer, Group
 from windrow.swag import ALGORITHMS
 
@@ -40,7 +41,7 @@ def fold(
     """One partial a slice, and those of the slices' beginnings up to each stop."""
     form = group.form
     run = _kernel(group, "fold", lambda: folding.fold(form))
-    data, masks = batch._arrays(form, columns)
+    data, masks = batch.arrays(form, columns)
     slices, prefixes = group.slots(len(cuts) - 1), group.slots(len(stops))
     at = (cuts, stops, source) if form.compiled else (cuts.tolist(), stops.tolist(), source.tolist())
     cut, stop, origin = at
@@ -71,8 +72,8 @@ def answer(
             )
         else:
             w = _window(group, algorithm, int((hi - lo).max(initial=0)))
-            run = _kernel(group, (type(w), "fifo"), lambda: folding.fifo(type(w).kernel(form), form))
-            run(w.s, w.r, slots, *ranges, prefixes, out, valid, done)
+            run = _kernel(group, (w.algorithm, "fifo"), lambda: folding.fifo(w.algorithm.kernel(form), form))
+            run(w.store, w.registers, slots, *ranges, prefixes, out, valid, done)
     except CompilationFailed:
         raise
     except Exception as error:
@@ -88,8 +89,7 @@ def between(
 ) -> dict[str, Answer]:
     """The aggregate of rows lo to hi for each window; neither moves back."""
     w = _window(group, algorithm, int((hi - lo).max(initial=0)))
-    arrays, _, _ = batch._between(w, columns, lo, hi, 0, 0)
-    return group.collected(arrays)
+    return group.collected(batch.between(w, columns, lo, hi, 0, 0)[0])
 
 
 def slide(group: Group, algorithm: str, columns: tuple[Column, ...], keys: np.ndarray, rows: int) -> dict[str, Answer]:
@@ -97,13 +97,13 @@ def slide(group: Group, algorithm: str, columns: tuple[Column, ...], keys: np.nd
     w = _window(group, algorithm, 1)
     starts = np.zeros(len(keys), bool)
     np.not_equal(keys[1:], keys[:-1], out=starts[1:])
-    return group.collected(batch._by_rows(w, columns, starts, rows, bool(starts.any())))
+    return group.collected(batch.by_rows(w, columns, starts, rows, bool(starts.any()))[0])
 
 
-def _window(group: Group, algorithm: str, capacity: int) -> Any:
+def _window(group: Group, algorithm: str, capacity: int) -> WindowState:
     """An empty window that runs in the group's form, where the algorithm can."""
     w = ALGORITHMS[algorithm](group.of)
     inverts = not w.counted or (group.form.compiled and group.form.inverse is not None)
     if not w.plain_only and w.of is group.of and inverts:
-        w._start(group.form, max(capacity, 1))
-    return w
+        return empty(w.algorithm, group.of, group.form, max(capacity, 1))
+    return w.state

@@ -93,9 +93,9 @@ def _settled(field: pa.Field, aggregate: Aggregate | None, schema: pa.Schema) ->
     if pa.types.is_decimal(kind) and aggregate is not None:
         own = schema.field(aggregate.columns[0]).type if aggregate.columns else kind
         digits, scale = (own.precision, own.scale) if pa.types.is_decimal(own) else (38, kind.scale)
-        if aggregate.name == "sum":
+        if aggregate.decimals == "sum":
             return pa.field(field.name, pa.decimal128(min(38, digits + 10), scale))
-        if aggregate.name in ("min", "max", "first", "last", "max_by", "min_by", "mode"):
+        if aggregate.decimals == "input":
             return pa.field(field.name, own if pa.types.is_decimal(own) else kind)
         return pa.field(field.name, pa.decimal128(38, min(38, scale + 4)))
     return pa.field(field.name, plain_type(kind))

@@ -6,7 +6,7 @@
 from windrow.swag.aba import ABA
 from windrow.swag.amta import AMTA
 from windrow.swag.b_int import BInt
-from windrow.swag.base import Card, Swag
+from windrow.swag.base import Algorithm, Card, Swag
 from windrow.swag.counting import counting
 from windrow.swag.daba import DABA, DABAUncached
 from windrow.swag.daba_lite import DABALite
@@ -20,24 +20,23 @@ from windrow.swag.subtract_on_evict import SubtractOnEvict
 from windrow.swag.two_stacks import TwoStacks
 from windrow.swag.two_stacks_lite import TwoStacksLite
 
-ALGORITHMS: dict[str, type[Swag]] = {
-    "recalculate": Recalculate,
-    "subtract_on_evict": SubtractOnEvict,
-    "two_stacks": TwoStacks,
-    "two_stacks_lite": TwoStacksLite,
-    "aba": ABA,
-    "daba": DABA,
-    "daba_uncached": DABAUncached,
-    "daba_lite": DABALite,
-    "flat_fat": FlatFAT,
-    "reactive_aggregator": ReactiveAggregator,
-    "b_int": BInt,
-    "flat_fit": FlatFIT,
-    "log_mta": LogMTA,
-    "amta": AMTA,
-    "fiba": FiBA,
-}
-for _name, _algorithm in ALGORITHMS.items():
-    _algorithm.name = _name
+_CLASSES: tuple[type[Swag], ...] = (
+    Recalculate,
+    SubtractOnEvict,
+    TwoStacks,
+    TwoStacksLite,
+    ABA,
+    DABA,
+    DABAUncached,
+    DABALite,
+    FlatFAT,
+    ReactiveAggregator,
+    BInt,
+    FlatFIT,
+    LogMTA,
+    AMTA,
+    FiBA,
+)
+ALGORITHMS: dict[str, type[Swag]] = {each.algorithm.name: each for each in _CLASSES}
 
-__all__ = ["ALGORITHMS", "Card", "Swag", "counting", *(algorithm.__name__ for algorithm in ALGORITHMS.values())]
+__all__ = ["ALGORITHMS", "Algorithm", "Card", "Swag", "counting", *(each.__name__ for each in _CLASSES)]

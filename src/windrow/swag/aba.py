@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: l_F = [F, B) with aggregates up to B, l_B = [B, E) with aggregates from B on
 Registers = namedtuple("Registers", "F B E")
@@ -58,17 +58,33 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return capacity, capacity, 0
+
+
+ALGORITHM = Algorithm(
+    name="aba",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
+        order="FIFO",
+        requires="associative",
+        time="amortised O(1), worst O(n)",
+        space="2n",
+        paper="2 §5, Fig. 7",
+        insert=1,
+        evict=1,
+        query=1,
+        amortised=("evict",),
+    ),
+)
+
+
 class ABA(Swag):
     """Amortised O(1) in place: Two-Stacks without its copies."""
 
-    kernel = staticmethod(kernel)
-    registers = Registers
-    card = Card(
-        order="FIFO", requires="associative", time="amortised O(1), worst O(n)", space="2n", paper="2 §5, Fig. 7"
-    )
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return capacity, capacity, 0
+    algorithm = ALGORITHM
 
     def check_invariants(self) -> None:
         """§5: F <= B <= E; aggs[i] reaches from i to B in l_F and from B to i in l_B."""

@@ -12,8 +12,8 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from windrow.swag.base import Card, Monoid
-from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, levels, rings
+from windrow.swag.base import Algorithm, Card, Monoid
+from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, grow, levels, rings
 
 #: R0 ⊕ R1 is the window: the leftmost tree and the rest of the forest. aggs[0..S) is the Stack; h levels, n updates
 Registers = namedtuple("Registers", "R0 R1 S h n")
@@ -123,23 +123,34 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
     return TreeKernel(clear, insert, evict, query, size, cut, tools)
 
 
-class AMTA(MonoidTree):
-    """Amortised O(1) a row, O(log n) at worst, and O(log n) to evict any number of rows at once."""
+def slots(capacity: int) -> tuple[int, int, int]:
+    return 2 * capacity, capacity.bit_length(), LINKS
 
-    kernel = staticmethod(kernel)
-    card = Card(
+
+ALGORITHM = Algorithm(
+    name="amta",
+    kernel=kernel,
+    registers=Registers,
+    layout=slots,
+    card=Card(
         order="FIFO",
         requires="associative",
         time="amortised O(1), worst O(log n), bulk eviction O(log n)",
         space="2n + log n",
         paper="4 §4.2",
         note="evicts by a policy on the aggregate",
-    )
-    registers = Registers
-    partial_registers = ("R0", "R1")
+        query=1,
+    ),
+    partial_registers=("R0", "R1"),
+    grow=grow,
+)
 
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return 2 * capacity, capacity.bit_length(), LINKS
+
+class AMTA(MonoidTree):
+    """Amortised O(1) a row, O(log n) at worst, and O(log n) to evict any number of rows at once."""
+
+    algorithm = ALGORITHM
+    singles_first = True
 
     def _evict_many(self, s: Any, r: Any, count: int) -> Any:
         """Single evictions where they are fewer than the levels, else in bulk."""

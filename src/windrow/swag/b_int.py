@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from windrow.engine.columns import move, read
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.engine.state import WindowState, new_store
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: the rows are at positions F..E, counted on for ever; interval i of level l covers the positions i·2^l to (i+1)·2^l
 Registers = namedtuple("Registers", "F E")
@@ -76,48 +78,60 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
-class BInt(Swag):
-    """Insertion amortised O(1), eviction free, a query of at most 2 log n intervals."""
+def layout(capacity: int) -> tuple[int, int, int]:
+    return 2 * capacity, 0, 0
 
-    kernel = staticmethod(kernel)
-    card = Card(
+
+def level_intervals(F: int, E: int, capacity: int) -> Iterator[tuple[int, int, range]]:
+    """For each level: the width of its intervals, their number, and those that lie within F..E."""
+    width, size = 1, capacity
+    while size:
+        yield width, size, range(-(-F // width), max(-(-F // width), E // width))
+        width, size = 2 * width, size // 2
+
+
+def grow(state: WindowState, capacity: int) -> WindowState:
+    """The same intervals on longer levels. None is missing: what is new on top is wider than all rows there are."""
+    old, new, before = state.store, new_store(state.algorithm, state.form, capacity), state.capacity
+    for _width, size, intervals in level_intervals(state.registers.F, state.registers.E, before):
+        at, larger = np.arange(intervals.start, intervals.stop), size * (capacity // before)
+        move(old.vals, size + (at & (size - 1)), new.vals, larger + (at & (larger - 1)))
+    return replace(state, store=new, capacity=capacity)
+
+
+ALGORITHM = Algorithm(
+    name="b_int",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
         order="FIFO",
         requires="associative",
         time="insert amortised O(1), evict none, query O(log n)",
         space="2n, n rounded up to a power of two",
         paper="Arasu & Widom 2004; 1 §6, 5 §2.2",
-    )
-    registers = Registers
+        insert=1,
+        evict=0,
+        amortised=("insert",),
+    ),
+    grow=grow,
+)
 
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return 2 * capacity, 0, 0
+
+class BInt(Swag):
+    """Insertion amortised O(1), eviction free, a query of at most 2 log n intervals."""
+
+    algorithm = ALGORITHM
 
     def check_invariants(self) -> None:
         """Each interval within the window holds the aggregate of its rows."""
         F, E = self.r
         assert 0 <= E - F <= self.capacity
         rows = [read(self.s.vals, self.capacity + (i & self.s.mask)) for i in range(F, E)]
-        for width, size, intervals in self._levels(F, E, self.capacity):
+        for width, size, intervals in level_intervals(F, E, self.capacity):
             for i in intervals:
                 true = self.m.identity
                 for row in rows[i * width - F : (i + 1) * width - F]:
                     true = self.m.combine(true, row)
                 claimed = read(self.s.vals, size + (i & (size - 1)))
                 self._expect(claimed, true, f"interval {i} of {width} rows")
-
-    @staticmethod
-    def _levels(F: int, E: int, capacity: int) -> Iterator[tuple[int, int, range]]:
-        """For each level: the width of its intervals, their number, and those that lie within F..E."""
-        width, size = 1, capacity
-        while size:
-            yield width, size, range(-(-F // width), max(-(-F // width), E // width))
-            width, size = 2 * width, size // 2
-
-    def _grow(self, capacity: int) -> None:
-        """The same intervals on longer levels. None is missing: what is new on top is wider than all rows there are."""
-        old, before = self.s, self.capacity
-        s = self._new_store(capacity)
-        for _width, size, intervals in self._levels(self.r.F, self.r.E, before):
-            at, larger = np.arange(intervals.start, intervals.stop), size * (capacity // before)
-            move(old.vals, size + (at & (size - 1)), s.vals, larger + (at & (larger - 1)))
-        self.s, self.capacity = s, capacity

@@ -1,16 +1,14 @@
-"""One window by hand or by the batch: what every algorithm shares.
+"""One window by hand: what the classes of all algorithms share.
 
-An algorithm is a function `kernel(monoid)` that returns five functions over a store (mutable slots) and registers (an
-immutable namedtuple: pointers and running aggregates). Registers that are returned, not written, stay in machine
-registers when compiled, and make it trivial to step back when a combine raises.
+What an algorithm does is in its record (`engine.algorithm`), which the engine runs over whole arrays. A class puts the
+single steps, bulk operations and snapshots around it.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,33 +16,13 @@ from windrow.aggregates.base import Aggregate, same
 from windrow.aggregates.compare import alike
 from windrow.aggregates.laws import check_laws
 from windrow.engine import batch, snapshot
-from windrow.engine.columns import Store, allocate, copied, move, read, room, write
-from windrow.engine.forms import Form, interpreted, plain_form
+from windrow.engine.algorithm import Algorithm, Card, Kernel, Monoid
+from windrow.engine.columns import Store
+from windrow.engine.forms import Form
+from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
 from windrow.errors import SnapshotError
 
-Monoid = Form  # what a kernel sees of it: combine, identity, inverse, get, put, put_link, jit
-
-
-class Kernel(NamedTuple):
-    """An algorithm closed over one aggregate. `s` is the store, `r` the registers."""
-
-    clear: Callable  # (s) -> r
-    insert: Callable  # (s, r, partial) -> r
-    evict: Callable  # (s, r) -> r
-    query: Callable  # (s, r) -> partial
-    size: Callable  # (r) -> int
-
-
-@dataclass(frozen=True)
-class Card:
-    """What to know of an algorithm before choosing it."""
-
-    order: str  # FIFO, or out of order
-    requires: str  # of the aggregate
-    time: str  # combines an operation
-    space: str  # partials kept for n rows
-    paper: str
-    note: str = ""
+__all__ = ["Algorithm", "Card", "Kernel", "Monoid", "Swag"]
 
 
 class Swag:
@@ -55,18 +33,30 @@ class Swag:
         capacity: rows to make room for at once; the window grows beyond it by doubling.
     """
 
-    kernel: ClassVar[Any]  # (monoid) -> Kernel
+    algorithm: Algorithm
+    # the same by field, set from the record
+    kernel: ClassVar[Callable[..., Any]]
+    layout: ClassVar[Callable[[int], tuple[int, int, int]]]
     card: ClassVar[Card]
-    registers: ClassVar[Any]  # the namedtuple of this algorithm's registers
-    name: ClassVar[str]  # set by the list of algorithms
-    counted: ClassVar[bool] = False  # partials are paired with their number of rows
-    plain_only: ClassVar[bool] = False  # its store is no array
-    fused: ClassVar[bool] = False  # whole arrays may go through `engine.blocks`
-    partial_registers: ClassVar[tuple[str, ...]] = ()  # the registers that hold partials
+    registers: ClassVar[Any]
+    name: ClassVar[str]
+    partial_registers: ClassVar[tuple[str, ...]]
+    counted: ClassVar[bool]
+    plain_only: ClassVar[bool]
+    fused: ClassVar[bool]
 
     capacity: int
     s: Store
     r: Any
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        record = vars(cls).get("algorithm")
+        if record is not None:
+            for name in ("card", "registers", "name", "partial_registers", "counted", "plain_only", "fused"):
+                setattr(cls, name, getattr(record, name))
+            for name in ("kernel", "layout"):
+                setattr(cls, name, staticmethod(getattr(record, name)))
 
     def __init__(self, aggregate: Aggregate, *, capacity: int = 16) -> None:
         if not isinstance(aggregate, Aggregate):
@@ -74,7 +64,7 @@ class Swag:
         if capacity < 1:
             raise ValueError(f"capacity must be at least 1, not {capacity}")
         self.of = self.accept(aggregate)
-        self._start(plain_form(self.of, counted=self.counted), capacity)
+        self._start(None, capacity)
         self.carry = batch.Carry()
         self._holding = False  # the journal, over several operations
         self._sample: list[tuple] | None = None if aggregate.builtin else []
@@ -85,12 +75,8 @@ class Swag:
         """The aggregate as this algorithm runs it; raises `Unsupported` where it cannot."""
         return aggregate
 
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        """How many slots for partials (vals, aggs) and ints (links) a capacity needs."""
-        raise NotImplementedError
-
     def span(self) -> tuple[int, int]:
-        """The ring's positions in use, for copying it when it grows."""
+        """The ring's positions in use."""
         return self.r.F, self.r.E
 
     def check_invariants(self) -> None:
@@ -163,7 +149,11 @@ class Swag:
         if self._sample is not None and len(columns[0].values) > 2:
             check_laws(self.of, batch.sample_rows(columns), synthetic=True)
             self._sample = None
-        return batch.slide(self, columns, window, times=times, keys=keys, closed=closed)
+        answers, state, self.carry = batch.slide(
+            self.state, self.carry, columns, window, times=times, keys=keys, closed=closed
+        )
+        self._take(state)
+        return answers
 
     def slide_between(self, values: Any, lo: Any, hi: Any) -> Any:
         """One answer for each pair of positions: the aggregate of rows lo[i] to hi[i], hi excluded; neither moves back.
@@ -172,7 +162,14 @@ class Swag:
         >>> swag.ABA(agg.sum()).slide_between([1, 2, 3, 4], lo=[0, 0, 2], hi=[1, 3, 4]).tolist()
         [1, 6, 7]
         """
-        return batch.slide_between(self, batch.read_columns(values), lo, hi)
+        answers, state = batch.slide_between(self.state, batch.read_columns(values), lo, hi)
+        self._take(state)
+        return answers
+
+    @property
+    def state(self) -> WindowState:
+        """The window as the engine takes it. Its store is this window's own, not a copy."""
+        return WindowState(self.algorithm, self.of, self.form, self.s, self.r, self.capacity)
 
     # Saving and going on.
 
@@ -238,22 +235,23 @@ class Swag:
 
     # Within. The window is kept as objects; a batch may turn it into columns of numbers, a call by hand turns it back.
 
-    def _start(self, form: Form, capacity: int) -> None:
-        """An empty window in this form of the aggregate."""
-        self._use(form)
-        self.capacity = 1 << max(2, (capacity - 1).bit_length())
-        self.s = self._new_store(self.capacity)
-        self.r = self.k.clear(self.s)
+    def _take(self, state: WindowState) -> None:
+        """Goes on from this state."""
+        if not hasattr(self, "form") or state.form is not self.form:
+            self._use(state.form)
+        self.s, self.r, self.capacity = state.store, state.registers, state.capacity
+
+    def _start(self, form: Form | None, capacity: int) -> None:
+        """An empty window in this form of the aggregate; None: objects."""
+        self._take(empty(self.algorithm, self.of, form, capacity))
 
     def _use(self, form: Form) -> None:
         self.form = form
-        self.m = interpreted(form)
-        self.k = type(self).kernel(self.m)
+        self.m, kernel = by_hand(self.algorithm, form)
+        self.k: Any = kernel  # Any: some have more than every kernel has
 
-    def _new_store(self, capacity: int) -> Store:
-        vals, aggs, links = self.layout(capacity)
-        numbers = np.zeros(links, np.int64) if self.form.compiled else [0] * links
-        return Store(allocate(self.form.dtypes, vals), allocate(self.form.dtypes, aggs), numbers, capacity - 1)
+    def _new_store(self, capacity: int) -> Any:
+        return new_store(self.algorithm, self.form, capacity)
 
     def _try_laws(self, row: tuple) -> None:
         """A user's aggregate is tried on its first rows; `LawError` where it breaks a law."""
@@ -311,46 +309,21 @@ class Swag:
             self._holding = False
 
     def _grow(self, capacity: int) -> None:
-        """A bigger ring with the same rows at the same positions."""
-        old, self.s = self.s, self._new_store(capacity)
-        self.capacity = capacity
-        positions = np.arange(*self.span())
-        for before, after in ((old.vals, self.s.vals), (old.aggs, self.s.aggs)):
-            if room(before):
-                move(before, positions & old.mask, after, positions & self.s.mask)
+        """The same rows with room for more."""
+        self._take(grown(self.state, capacity))
 
     def _become(self, form: Form | None) -> None:
         """Carries the window over into another form; None: objects."""
-        if form is self.form or (form is None and not self.form.compiled):
-            return
-        if not len(self):
-            self._start(plain_form(self.of, counted=self.counted) if form is None else form, self.capacity)
-            return
-        before, store = self.form, self.s
-        self._use(plain_form(self.of, counted=self.counted) if form is None else form)
-        convert = self._converter(before, self.form)
-
-        def slots(old: Any) -> Any:
-            new = allocate(self.form.dtypes, room(old))
-            for i in range(room(old)):
-                write(new, i, convert(read(old, i)))
-            return new
-
-        links = np.array(store.links, np.int64) if self.form.compiled else [int(i) for i in store.links]
-        self.s = Store(slots(store.vals), slots(store.aggs), links, store.mask)
-        self.r = self.r._replace(**{name: convert(getattr(self.r, name)) for name in self.partial_registers})
-
-    def _converter(self, before: Form, after: Form) -> Callable[[Any], Any]:
-        """Partials of one form -> partials of another."""
-        thaw, freeze = before.thaw or same, after.freeze or same
-        return lambda partial: freeze(thaw(partial))
+        if form is not self.form and (form is not None or self.form.compiled):
+            self._take(converted(self.state, form))
 
     def _saved(self) -> tuple:
         """All of the state, to come back to."""
-        return self.form, self.m, self.k, copied(self.s), self.r, self.capacity, self.carry
+        return duplicate(self.state), self.carry
 
     def _restore(self, saved: tuple) -> None:
-        self.form, self.m, self.k, self.s, self.r, self.capacity, self.carry = saved
+        state, self.carry = saved
+        self._take(state)
 
     # For check_invariants.
 

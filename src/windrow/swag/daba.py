@@ -7,9 +7,11 @@ longer than three combines.
 from __future__ import annotations
 
 from collections import namedtuple
+from dataclasses import replace
 from typing import Any
 
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.engine.state import WindowState, grown_ring
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: l_F = [F, B) holds l_L = [L, R), l_R = [R, A), l_A = [A, B); l_B = [B, E); cached is Σ_R ⊕ Σ_A since the last flip
 Registers = namedtuple("Registers", "F L R A B E cached")
@@ -102,32 +104,67 @@ def uncached_kernel(m: Monoid) -> Kernel:
     return make_kernel(m, caching=False)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return capacity, capacity + 1, 1
+
+
+def grow(state: WindowState, capacity: int) -> WindowState:
+    """A bigger ring, without the answer of the last query."""
+    bigger = grown_ring(state, capacity)
+    bigger.store.links[VALID] = 0
+    return bigger
+
+
+ALGORITHM = Algorithm(
+    name="daba",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
+        order="FIFO",
+        requires="associative",
+        time="worst O(1): 3 insert, 2 evict, 1 query",
+        space="2n",
+        paper="2 §6, Fig. 17",
+        note="no row ever waits for a flip",
+        insert=3,
+        evict=2,
+        query=1,
+    ),
+    partial_registers=("cached",),
+    grow=grow,
+)
+
+UNCACHED = replace(
+    ALGORITHM,
+    name="daba_uncached",
+    kernel=uncached_kernel,
+    card=Card(
+        order="FIFO",
+        requires="associative",
+        time="worst O(1): 4 insert, 3 evict, 1 query",
+        space="2n",
+        paper="2 §6, Fig. 14",
+        insert=4,
+        evict=3,
+        query=1,
+    ),
+)
+
+
 class DABA(Swag):
     """Worst-case O(1): at most 3 combines an insert, 2 an evict, 1 a query; 2 and 1 on average (Theorem 9).
 
     `DABA(aggregate, caching=False)` is the form without caching, Fig. 14, with one combine more a step.
     """
 
-    kernel = staticmethod(kernel)
-    registers = Registers
-    partial_registers = ("cached",)
-    card = Card(
-        order="FIFO", requires="associative", time="worst O(1): 3 insert, 2 evict, 1 query", space="2n",
-        paper="2 §6, Fig. 17", note="no row ever waits for a flip",
-    )  # fmt: skip
+    algorithm = ALGORITHM
 
     def __new__(cls, aggregate: Any = None, *, caching: bool = True, capacity: int = 16) -> DABA:
         return super().__new__(cls if caching else DABAUncached)
 
     def __init__(self, aggregate: Any, *, caching: bool = True, capacity: int = 16) -> None:
         super().__init__(aggregate, capacity=capacity)
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return capacity, capacity + 1, 1
-
-    def _grow(self, capacity: int) -> None:
-        super()._grow(capacity)
-        self.s.links[VALID] = 0
 
     def check_invariants(self) -> None:
         """§6.3: the order of the pointers, the contents of aggs, the sizes of the sublists."""
@@ -150,11 +187,4 @@ class DABA(Swag):
 class DABAUncached(DABA):
     """DABA as Fig. 14 has it: one combine more while l_L and l_R shrink, one partial less to keep."""
 
-    kernel = staticmethod(uncached_kernel)
-    card = Card(
-        order="FIFO",
-        requires="associative",
-        time="worst O(1): 4 insert, 3 evict, 1 query",
-        space="2n",
-        paper="2 §6, Fig. 14",
-    )
+    algorithm = UNCACHED

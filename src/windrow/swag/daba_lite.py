@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: as DABA's; agg_ra = Σ of [R, B) since the last flip, agg_b = Σ of [B, E)
 Registers = namedtuple("Registers", "F L R A B E agg_ra agg_b")
@@ -70,19 +70,33 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return capacity, 0, 0
+
+
+ALGORITHM = Algorithm(
+    name="daba_lite",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
+        order="FIFO",
+        requires="associative",
+        time="worst O(1): 3 insert, 2 evict, 1 query",
+        space="n + 2",
+        paper="2 (journal version)",
+        insert=3,
+        evict=2,
+        query=1,
+    ),
+    partial_registers=("agg_ra", "agg_b"),
+)
+
+
 class DABALite(Swag):
     """Worst-case O(1) like DABA, with half of its space."""
 
-    kernel = staticmethod(kernel)
-    registers = Registers
-    partial_registers = ("agg_ra", "agg_b")
-    card = Card(
-        order="FIFO", requires="associative", time="worst O(1): 3 insert, 2 evict, 1 query", space="n + 2",
-        paper="2 (journal version)",
-    )  # fmt: skip
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return capacity, 0, 0
+    algorithm = ALGORITHM
 
     def check_invariants(self) -> None:
         """DABA's size invariants, and what can be told of the aggregates without the bare partials."""

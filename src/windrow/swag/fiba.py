@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
 from windrow.aggregates.base import Aggregate, same
 from windrow.aggregates.compare import alike
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.engine.forms import Form
+from windrow.engine.state import WindowState
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 from windrow.swag.fiba_node import INNER, LEFT, RIGHT, ROOT, Node, ends
 from windrow.swag.fiba_tree import FibaTree
 
@@ -53,6 +57,44 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return 0, 0, 0
+
+
+def grow(state: WindowState, capacity: int) -> WindowState:
+    """A tree has no room to speak of."""
+    return replace(state, capacity=capacity)
+
+
+@cache
+def algorithm_of(mu: int) -> Algorithm:
+    """FiBA over trees of this least arity."""
+
+    def new_store(form: Form, capacity: int) -> FibaTree:
+        return FibaTree(form.combine, form.identity, mu)
+
+    return Algorithm(
+        name="fiba",
+        kernel=kernel,
+        registers=Registers,
+        layout=layout,
+        card=Card(
+            order="any",
+            requires="associative",
+            time="amortised O(log d), in order O(1); bulk operations amortised O(log) a run",
+            space="n + n/mu",
+            paper="VLDB 2019, 2023",
+            note="plain Python only",
+        ),
+        plain_only=True,
+        new_store=new_store,
+        grow=grow,
+    )
+
+
+ALGORITHM = algorithm_of(4)
+
+
 class FiBA(Swag):
     """Rows by time, in any order of arrival: O(log d) for a row that is d rows from the nearer end, O(1) in order.
 
@@ -71,27 +113,14 @@ class FiBA(Swag):
         mu: the least arity of a node; the largest is twice that.
     """
 
-    kernel = staticmethod(kernel)
-    card = Card(
-        order="any",
-        requires="associative",
-        time="amortised O(log d), in order O(1); bulk operations amortised O(log) a run",
-        space="n + n/mu",
-        paper="VLDB 2019, 2023",
-        note="plain Python only",
-    )
-    registers = Registers
-    plain_only = True
+    algorithm = ALGORITHM
     s: Any  # a FibaTree
 
     def __init__(self, aggregate: Aggregate, *, capacity: int = 16, mu: int = 4) -> None:
         if mu < 2:
             raise ValueError(f"mu must be at least 2, not {mu}")
-        self.mu = mu
+        self.mu, self.algorithm = mu, algorithm_of(mu)
         super().__init__(aggregate, capacity=capacity)
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return 0, 0, 0
 
     def insert(self, *row: Any, time: Any = None) -> None:
         """Adds a row at its time, after the rows of equal time; without one, after the newest."""
@@ -155,15 +184,6 @@ class FiBA(Swag):
     def _counted(self) -> None:
         self.r = Registers(self.s.n)
 
-    def _new_store(self, capacity: int) -> Any:
-        return FibaTree(self.form.combine, self.form.identity, self.mu)
-
-    def _grow(self, capacity: int) -> None:
-        self.capacity = capacity
-
-    def _saved(self) -> tuple:
-        return self.form, self.m, self.k, self.s.copy(), self.r, self.capacity, self.carry
-
     def _state(self) -> tuple:
         """The tree's shape, times and rows: the aggregates follow from them."""
         dump = getattr(self.of, "dump", same)
@@ -171,7 +191,7 @@ class FiBA(Swag):
 
     def _set_state(self, mu: int, tree: tuple) -> None:  # type: ignore[override]
         load = getattr(self.of, "load", same)
-        self.mu = mu
+        self.mu, self.algorithm = mu, algorithm_of(mu)
         self.s = self._new_store(self.capacity)
         self.s.resume(tree, lambda partial: None if partial is None else load(partial))
         self._counted()

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from windrow.aggregates.base import Aggregate
 from windrow.engine.columns import Store, read, write
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.engine.state import WindowState, new_store
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: the rows are at positions F..E of the ring: front = F mod n, back = (E - 1) mod n
 Registers = namedtuple("Registers", "F E")
@@ -142,6 +144,44 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return 2 * capacity, 0, 0
+
+
+def laid(state: WindowState, capacity: int, rows: list) -> WindowState:
+    """A new tree with these rows at the places 0, 1, ... (Alg. 1): one combine less than rows."""
+    combine, s = state.monoid.combine, new_store(state.algorithm, state.form, capacity)
+    level, size = rows, capacity
+    while size:
+        for place, partial in enumerate(level):
+            write(s.vals, size + place, partial)
+        level = [combine(*level[i : i + 2]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+        size >>= 1
+    return replace(state, store=s, registers=Registers(0, len(rows)), capacity=capacity)
+
+
+def grow(state: WindowState, capacity: int) -> WindowState:
+    """The rows in a larger tree."""
+    (F, E), s = state.registers, state.store
+    return laid(state, capacity, [read(s.vals, state.capacity + (i & s.mask)) for i in range(F, E)])
+
+
+ALGORITHM = Algorithm(
+    name="flat_fat",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
+        order="FIFO; any row can be rewritten",
+        requires="associative",
+        time="O(log n); m changes at once: m(1 + ⌈log(n/m)⌉)",
+        space="2n, n rounded up to a power of two",
+        paper="1 §4, §5.2",
+    ),
+    grow=grow,
+)
+
+
 class FlatFAT(Swag):
     """O(log n) an operation, 2n partials; any prefix and suffix, any row rewritten.
 
@@ -151,18 +191,7 @@ class FlatFAT(Swag):
     ('AbcdefGh', 'Ab', 'Gh')
     """
 
-    kernel = staticmethod(kernel)
-    card = Card(
-        order="FIFO; any row can be rewritten",
-        requires="associative",
-        time="O(log n); m changes at once: m(1 + ⌈log(n/m)⌉)",
-        space="2n, n rounded up to a power of two",
-        paper="1 §4, §5.2",
-    )
-    registers = Registers
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return 2 * capacity, 0, 0
+    algorithm = ALGORITHM
 
     @classmethod
     def new(cls, aggregate: Aggregate, values: Iterable[Any]) -> FlatFAT:
@@ -172,7 +201,7 @@ class FlatFAT(Swag):
         for row in rows:
             if fat._sample is not None:
                 fat._try_laws(row)
-        fat._lay(fat.capacity, [fat._lift(row) for row in rows])
+        fat._take(laid(fat.state, fat.capacity, [fat._lift(row) for row in rows]))
         return fat
 
     def update(self, changes: Mapping[int, Any] | Iterable[tuple[int, Any]]) -> None:
@@ -268,17 +297,3 @@ class FlatFAT(Swag):
                 else:
                     put(s.vals, v, combine(get(s.vals, left), get(s.vals, right)))
             size, width, W = size // 2, width * 2, {i >> 1 for i in W}  # lines 7-9
-
-    def _grow(self, capacity: int) -> None:
-        self._lay(capacity, [read(self.s.vals, self.capacity + (i & self.s.mask)) for i in range(*self.span())])
-
-    def _lay(self, capacity: int, rows: list) -> None:
-        """A new tree with these rows at the places 0, 1, ... (Alg. 1): one combine less than rows."""
-        combine, s = self.m.combine, self._new_store(capacity)
-        level, size = rows, capacity
-        while size:
-            for place, partial in enumerate(level):
-                write(s.vals, size + place, partial)
-            level = [combine(*level[i : i + 2]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
-            size >>= 1
-        self.s, self.r, self.capacity = s, Registers(0, len(rows)), capacity

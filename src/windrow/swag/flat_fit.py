@@ -26,7 +26,8 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.engine.state import WindowState, grown_ring
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: rows at positions F..E; E is Alg. 1's currInd. vals: Partials; links: Pointers, then `fresh`
 Registers = namedtuple("Registers", "F E")
@@ -107,6 +108,41 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return capacity, 0, capacity + 1
+
+
+def grow(state: WindowState, capacity: int) -> WindowState:
+    """A bigger ring of partials, and of pointers."""
+    old, bigger = state.store, grown_ring(state, capacity)
+    new = bigger.store
+    for i in range(state.registers.F, state.registers.E):
+        new.links[i & new.mask] = old.links[i & old.mask]
+    new.links[capacity] = old.links[old.mask + 1]
+    return bigger
+
+
+ALGORITHM = Algorithm(
+    name="flat_fit",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
+        order="FIFO",
+        requires="associative",
+        time="insert and evict none, query amortised O(1), worst O(n)",
+        space="n, and n pointers",
+        paper="5 §3",
+        note="many ranges of one stream share their work",
+        insert=0,
+        evict=0,
+        query=3,  # of one range, with each slide
+        amortised=("query",),
+    ),
+    grow=grow,
+)
+
+
 class FlatFIT(Swag):
     """3 combines a slide for one range, n - 1 for all n ranges at once.
 
@@ -117,19 +153,7 @@ class FlatFIT(Swag):
     ('abcde', 'de', ['e', 'cde'])
     """
 
-    kernel = staticmethod(kernel)
-    card = Card(
-        order="FIFO",
-        requires="associative",
-        time="insert and evict none, query amortised O(1), worst O(n)",
-        space="n, and n pointers",
-        paper="5 §3",
-        note="many ranges of one stream share their work",
-    )
-    registers = Registers
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return capacity, 0, capacity + 1
+    algorithm = ALGORITHM
 
     def query_range(self, rows: int) -> Any:
         """The aggregate of the newest `rows` rows."""
@@ -161,10 +185,3 @@ class FlatFIT(Swag):
             assert i < pointer <= E, (i, pointer, E)
             assert i < fresh or pointer == i + 1, (i, pointer, fresh)
         assert E == F or pointers[E - 1] == E
-
-    def _grow(self, capacity: int) -> None:
-        old = self.s
-        super()._grow(capacity)
-        for i in range(*self.span()):
-            self.s.links[i & self.s.mask] = old.links[i & old.mask]
-        self.s.links[capacity] = old.links[old.mask + 1]

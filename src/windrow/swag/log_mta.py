@@ -10,8 +10,8 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from windrow.swag.base import Card, Monoid
-from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, levels, rings
+from windrow.swag.base import Algorithm, Card, Monoid
+from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, grow, levels, rings
 
 #: h levels over n updates. The top level is one pair: <*, *>, or <*, ∅> while n = 1
 Registers = namedtuple("Registers", "h n")
@@ -86,24 +86,32 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
     return TreeKernel(clear, insert, evict, query, size, cut, tools)
 
 
-class LogMTA(MonoidTree):
-    """A tree of pairs, always up to date: every operation takes log2 n combines, eviction of any number included."""
+def slots(capacity: int) -> tuple[int, int, int]:
+    return 4 * capacity, 0, LINKS
 
-    kernel = staticmethod(kernel)
-    card = Card(
+
+ALGORITHM = Algorithm(
+    name="log_mta",
+    kernel=kernel,
+    registers=Registers,
+    layout=slots,
+    card=Card(
         order="FIFO",
         requires="associative",
         time="O(log n), bulk eviction O(log n)",
         space="2n",
         paper="4 §4.1",
         note="evicts by a policy on the aggregate",
-    )
-    registers = Registers
-    partial_registers = ()
-    spare = SPARE
+    ),
+    grow=grow,
+)
 
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return 4 * capacity, 0, LINKS
+
+class LogMTA(MonoidTree):
+    """A tree of pairs, always up to date: every operation takes log2 n combines, eviction of any number included."""
+
+    algorithm = ALGORITHM
+    spare = SPARE
 
     def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> Any:
         """Alg. 2."""

@@ -132,7 +132,7 @@ def _form(w: Any, columns: Columns) -> Form | None:
     if w._sample is not None and len(columns[0].values) > 2:
         check_laws(w.of, batch.sample_rows(columns), synthetic=True)
         w._sample = None
-    return batch._form(w, columns)
+    return batch.chosen_form(w.state, columns)
 
 
 def make_room(w: Any, wanted: int) -> int:
@@ -155,7 +155,7 @@ def inserted(w: Any, columns: Columns) -> bool:
     w._become(form)
     try:
         run = run_of(w, "inserts", lambda: inserts(type(w).kernel(form), form))
-        data, masks = batch._arrays(form, columns)
+        data, masks = batch.arrays(form, columns)
         a = 0
         while a < n:
             z = a + make_room(w, n - a)
@@ -166,14 +166,14 @@ def inserted(w: Any, columns: Columns) -> bool:
     except CompilationFailed:
         if w.of.builtin:
             raise
-        batch._run_plain(w.of, columns)
+        batch.run_plain(w.of, columns)
         return False  # the first call compiles: nothing has been inserted
     return True
 
 
 def slid(w: Any, columns: Columns, window: Any) -> Any:
     """`slide` of a stored window, by rows."""
-    window, n = batch._row_count(window), len(columns[0].values)
+    window, n = batch.row_count(window), len(columns[0].values)
     if len(w) > window:
         raise WindrowError(f"the window holds {len(w)} rows already, more than the {window} it may hold")
     form = _form(w, columns)
@@ -183,7 +183,7 @@ def slid(w: Any, columns: Columns, window: Any) -> Any:
     except CompilationFailed:
         if w.of.builtin:
             raise
-        batch._run_plain(w.of, columns)
+        batch.run_plain(w.of, columns)
     out = np.empty(n, object)
     for i, row in enumerate(zip(*(c.objects() for c in columns), strict=True)):
         if len(w) == window:
@@ -197,8 +197,8 @@ def _slid(w: Any, form: Form, columns: Columns, window: int) -> Any:
     w._become(form)
     n, a = len(columns[0].values), 0
     run = run_of(w, "rows", lambda: rows(type(w).kernel(form), form))
-    data, masks = batch._arrays(form, columns)
-    out, valid = batch._room(form, n, every_window_has_rows=True)
+    data, masks = batch.arrays(form, columns)
+    out, valid = batch.room_for(form, n, every_window_has_rows=True)
     while a < n:
         z = a + make_room(w, n - a)
         if not w.spare_evictions:
@@ -209,7 +209,7 @@ def _slid(w: Any, form: Form, columns: Columns, window: int) -> Any:
         w.spare_evictions -= z - a
         w.inserted += z - a
         a = z
-    return batch._answers(w, columns, out, valid)
+    return batch.answered(w.of, form, columns, out, valid)
 
 
 def policed(w: Any, columns: Columns, policy: Callable) -> Any:
@@ -217,7 +217,7 @@ def policed(w: Any, columns: Columns, policy: Callable) -> Any:
     form, sizes = _form(w, columns), np.empty(len(columns[0].values), np.int64)
     saved = w._saved()
     try:
-        if form is not None and w.name == "amta" and len(columns[0].values) and not any(form.checked):
+        if form is not None and w.singles_first and len(columns[0].values) and not any(form.checked):
             try:
                 return _policed(w, form, columns, policy, sizes)
             except CompilationFailed:  # then the policy is one for Python
@@ -266,8 +266,8 @@ def sized_by_policy(
 def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.ndarray) -> Any:
     w._become(form)
     n, a = len(columns[0].values), 0
-    data, masks = batch._arrays(form, columns)
-    out, valid = batch._room(form, n)
+    data, masks = batch.arrays(form, columns)
+    out, valid = batch.room_for(form, n)
     total, old = (tuple(np.ones(1, dtype) for dtype in form.outputs) for _ in range(2))
     run = run_of(
         w, f"policy {id(policy)}", lambda: rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total))
@@ -290,7 +290,7 @@ def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.n
             _bulk(w, policy, form.thaw(sub) if sub != form.identity else None, total, at, out, valid)  # type: ignore[misc]
             sizes[at] = len(w)
         a = end
-    return batch._answers(w, columns, out, valid)
+    return batch.answered(w.of, form, columns, out, valid)
 
 
 def _bulk(w: Any, policy: Callable, sub: Any, total: tuple, i: int, out: tuple, valid: tuple) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
+from dataclasses import replace
 from operator import index
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from windrow.aggregates.base import Aggregate
 from windrow.engine import batch, snapshot
 from windrow.engine.columns import move
 from windrow.engine.forms import Form
+from windrow.engine.state import WindowState, new_store
 from windrow.errors import SnapshotError
 from windrow.stores.base import Batch
 from windrow.stores.keys import all_of
@@ -132,6 +134,22 @@ def levels(m: Monoid, layout: Layout) -> Levels:
     return Levels(slot, pair, begin, realign, behead, refresh)
 
 
+def grow(state: WindowState, capacity: int) -> WindowState:
+    """Bigger rings with the same elements at the same positions; the Stack as it was."""
+    old, new, r = state.store, new_store(state.algorithm, state.form, capacity), state.registers
+    kernel: Any = state.kernel  # a TreeKernel
+    slot = kernel.levels.slot
+    for l in range(r.h):
+        for end in (2 * l, 2 * l + 1):
+            new.links[end] = old.links[end]
+        positions = np.arange(old.links[2 * l], old.links[2 * l + 1])
+        move(old.vals, slot(old, l, positions), new.vals, slot(new, l, positions))
+    if len(old.aggs):
+        stack = np.arange(getattr(r, "S", 0))
+        move(old.aggs, stack, new.aggs, stack)
+    return replace(state, store=new, capacity=capacity)
+
+
 class MonoidTree(Swag):
     """What LogMTA and AMTA share beyond the kernel: growth, bulk evictions, the shape of the levels.
 
@@ -145,6 +163,7 @@ class MonoidTree(Swag):
     """
 
     spare = 0  # the rings' share of slots beyond capacity >> l
+    singles_first = False  # a policy evicts row by row before it evicts in bulk (§4.2.4): these steps compile
     k: Any  # a TreeKernel
 
     def __new__(cls, aggregate: Any = None, *, store: Any = None, **options: Any) -> Any:
@@ -200,11 +219,6 @@ class MonoidTree(Swag):
         super()._use(form)
         self.hand = by_hand(form, self.of)
         self.hk = type(self).kernel(self.hand) if form.compiled else self.k
-
-    def _restore(self, saved: tuple) -> None:
-        super()._restore(saved)
-        self.hand = by_hand(self.form, self.of)
-        self.hk = type(self).kernel(self.hand)
 
     def evict(self) -> None:
         """Drops the oldest row; IndexError where there is none."""
@@ -306,20 +320,6 @@ class MonoidTree(Swag):
                 p += 1
             above = p - H
         return above
-
-    def _grow(self, capacity: int) -> None:
-        """Bigger rings with the same elements at the same positions; the Stack as it was."""
-        old, self.s = self.s, self._new_store(capacity)
-        self.capacity = capacity
-        slot = self.k.levels.slot
-        for l in range(self.r.h):
-            for end in (2 * l, 2 * l + 1):
-                self.s.links[end] = old.links[end]
-            positions = np.arange(old.links[2 * l], old.links[2 * l + 1])
-            move(old.vals, slot(old, l, positions), self.s.vals, slot(self.s, l, positions))
-        if len(old.aggs):
-            stack = np.arange(getattr(self.r, "S", 0))
-            move(old.aggs, stack, self.s.aggs, stack)
 
     def _held(self, l: int, p: int, m: Monoid | None = None) -> Any:
         return (m or self.m).get(self.s.vals, self.k.levels.slot(self.s, l, p))

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,8 @@ import numpy as np
 from windrow.engine.batch import form_for
 from windrow.engine.columns import Store, allocate, read, write
 from windrow.engine.forms import Form, plain_form
-from windrow.swag.base import Monoid
+from windrow.engine.state import converter
+from windrow.swag.base import Algorithm, Monoid
 from windrow.swag.mta_io import Pager, Place
 from windrow.swag.mta_levels import LINKS, Layout, MonoidTree
 from windrow.swag.mta_pages import Body, Partials, from_columns, from_objects, opened, sealed
@@ -69,6 +72,19 @@ def layered(gap: int) -> Callable[[Monoid], Layout]:
     return layout
 
 
+@cache
+def in_layers(algorithm: Algorithm, cached: int) -> Algorithm:
+    """The algorithm over stores that keep `cached` slots of each level's head, and twice as many of its tail."""
+
+    def new_store(form: Form, capacity: int) -> Store:
+        levels = capacity.bit_length() + 2
+        links: Any = np.zeros(ALL, np.int64) if form.compiled else [0] * ALL
+        slots = allocate(form.dtypes, 3 * cached * levels)
+        return Store(slots, allocate(form.dtypes, levels), links, cached - 1)
+
+    return replace(algorithm, new_store=new_store)
+
+
 class Paged(MonoidTree):
     """A monoid tree whose pages come and go. What they hold and where they go is `pager`'s and `epochs`' affair."""
 
@@ -95,15 +111,7 @@ class Paged(MonoidTree):
 
     # The store of slots.
 
-    def _new_store(self, capacity: int) -> Store:
-        levels = capacity.bit_length() + 2
-        links: Any = [0] * ALL
-        if self.form.compiled:
-            links = np.zeros(ALL, np.int64)
-        slots = allocate(self.form.dtypes, 3 * self.cache * levels)
-        return Store(slots, allocate(self.form.dtypes, levels), links, self.cache - 1)
-
-    def _start(self, form: Form, capacity: int) -> None:
+    def _start(self, form: Form | None, capacity: int) -> None:
         """An empty window; positions go on from where they were."""
         before = list(map(int, self.s.links)) if hasattr(self, "s") else None
         super()._start(form, capacity)
@@ -124,11 +132,14 @@ class Paged(MonoidTree):
 
     def _become(self, form: Form | None) -> None:
         """Only what is in use is carried over into another form."""
-        if form is self.form or (form is None and not self.form.compiled) or not len(self):
-            return super()._become(form)
+        if form is self.form or (form is None and not self.form.compiled):
+            return
+        if not len(self):
+            self._start(form, self.capacity)
+            return
         before, old = self.form, self.s
         self._use(form or plain_form(self.of))
-        convert = self._converter(before, self.form)
+        convert = converter(self.algorithm, before, self.form)
         self.s = self._new_store(self.capacity)
         self.s.links[:] = [int(i) for i in old.links]
         for i in self._live():
@@ -137,7 +148,6 @@ class Paged(MonoidTree):
             write(self.s.aggs, i, convert(read(old.aggs, i)))
         self.r = self._registers(self.r, convert)
         self._staged.clear()
-        return None
 
     def _live(self) -> list[int]:
         """The slots in use."""

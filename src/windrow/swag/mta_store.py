@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
@@ -30,7 +31,7 @@ from windrow.swag.mta_checkpoint import Checkpoint, described, doing, new_epoch
 from windrow.swag.mta_io import Pager
 from windrow.swag.mta_layers import Layered
 from windrow.swag.mta_levels import MonoidTree, TreeKernel
-from windrow.swag.mta_paging import A, layered
+from windrow.swag.mta_paging import A, in_layers, layered
 
 
 class Stored(Layered):
@@ -59,7 +60,7 @@ class Stored(Layered):
             raise ValueError(f"a cache of at least 16 and a buffer of at least 1 partials, not {cache} and {buffer}")
         self.store, self.window, self.buffer = store, name, buffer
         self.cache = 1 << (cache - 1).bit_length()
-        self.page = self.cache // 2
+        self.page, self.algorithm = self.cache // 2, in_layers(type(self).algorithm, self.cache)
         self.epochs, self.kept, self.swept, self._staged = [(new_epoch(), [])], None, [], {}
         self._dump, self._load_partial = (getattr(aggregate, what, same) for what in ("dump", "load"))
         self._untried = not getattr(aggregate, "builtin", False)
@@ -291,7 +292,7 @@ def log_mta_kernel(m: Monoid) -> TreeKernel:
 class StoredAMTA(Stored, amta.AMTA):
     """AMTA with O(log n) pages in memory and the rest in a store."""
 
-    kernel = staticmethod(amta_kernel)  # type: ignore[assignment]
+    algorithm = replace(amta.ALGORITHM, kernel=amta_kernel)
 
     def _inserts(self, free: int, l: int) -> int:
         return max(free - 2, 0) << l  # a level gets one element for two of the level below
@@ -300,7 +301,7 @@ class StoredAMTA(Stored, amta.AMTA):
 class StoredLogMTA(Stored, log_mta.LogMTA):
     """LogMTA with O(log n) pages in memory and the rest in a store."""
 
-    kernel = staticmethod(log_mta_kernel)  # type: ignore[assignment]
+    algorithm = replace(log_mta.ALGORITHM, kernel=log_mta_kernel)
 
     def _inserts(self, free: int, l: int) -> int:
         return max(free - 4, 0) // 4  # a row may make a level anew each time: a gap, a pair, and itself

@@ -15,12 +15,17 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from windrow.aggregates.base import Aggregate
 from windrow.aggregates.compare import alike
-from windrow.engine.columns import Store, read, write
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.engine.columns import Store, allocate, read, write
+from windrow.engine.forms import Form
+from windrow.engine.state import WindowState
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 from windrow.swag.flat_fat import walks
 
 #: rows (and holes) at positions F..E of the ring: front = F mod n, back = (E - 1) mod n; both hold a row.
@@ -123,6 +128,60 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return 2 * capacity, 0, capacity + 3
+
+
+def new_store(form: Form, capacity: int) -> Store:
+    """A store with ⊥ everywhere."""
+    vals, aggs, links = layout(capacity)
+    slots, places = allocate(form.dtypes, vals), np.zeros(links, np.int64) if form.compiled else [0] * links
+    if form.compiled:  # objects are None already, which is their identity
+        for column, number in zip(slots, form.identity, strict=True):
+            column[:] = number
+    return Store(slots, allocate(form.dtypes, aggs), places, capacity - 1)
+
+
+def positions(state: WindowState) -> list[int]:
+    """Where the ring holds a row, and not a hole."""
+    r, s = state.registers, state.store
+    return [i for i in range(r.F, r.E) if s.links[i & s.mask]]
+
+
+def grow(state: WindowState, capacity: int) -> WindowState:
+    """Resize and compact: the rows without holes in a new buffer, its inner nodes left to the next update."""
+    old, s = state.store, new_store(state.form, capacity)
+    rows = [read(old.vals, state.capacity + (i & old.mask)) for i in positions(state)]
+    for place, partial in enumerate(rows):
+        write(s.vals, capacity + place, partial)
+        s.links[place] = 1
+    s.links[capacity + 2] = len(rows)
+    return replace(state, store=s, registers=Registers(0, len(rows), len(rows)), capacity=capacity)
+
+
+def rebuild(state: WindowState) -> WindowState:
+    """The same rows in a new buffer: ⊥ is another value now."""
+    return grow(state, state.capacity)
+
+
+ALGORITHM = Algorithm(
+    name="reactive_aggregator",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
+        order="in order in, any order out",
+        requires="associative",
+        time="O(log n); m changes at once: m(1 + ⌈log(n/m)⌉)",
+        space="2n, n between the rows and 4 times as many",
+        paper="1 §5",
+    ),
+    new_store=new_store,
+    grow=grow,
+    rebuild=rebuild,
+)
+
+
 class ReactiveAggregator(Swag):
     """m changes between two queries cost m(1 + ⌈log(n/m)⌉) combines; rows leave in any order.
 
@@ -133,22 +192,11 @@ class ReactiveAggregator(Swag):
     'abde'
     """
 
-    kernel = staticmethod(kernel)
-    card = Card(
-        order="in order in, any order out",
-        requires="associative",
-        time="O(log n); m changes at once: m(1 + ⌈log(n/m)⌉)",
-        space="2n, n between the rows and 4 times as many",
-        paper="1 §5",
-    )
-    registers = Registers
+    algorithm = ALGORITHM
 
     def __init__(self, aggregate: Aggregate, *, capacity: int = 16) -> None:
         super().__init__(aggregate, capacity=capacity)
         self.minimum = self.capacity
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return 2 * capacity, 0, capacity + 3
 
     def insert(self, *row: Any) -> None:
         self._ready(1)
@@ -185,7 +233,7 @@ class ReactiveAggregator(Swag):
             self.evict()
             return
         self._become(None)
-        self.r = self._step(self._drop, self._rows()[k])
+        self.r = self._step(self._drop, positions(self.state)[k])
         self._shrink()
 
     def compact(self) -> None:
@@ -208,7 +256,7 @@ class ReactiveAggregator(Swag):
         """Rows and holes as counted, ⊥ in every slot not in use, and (4.1) but for nodes that wait for the update."""
         (F, E, tuples), n, mask, m = self.r, self.capacity, self.s.mask, self.m
         F0, E0, end = (int(i) for i in self.s.links[n:])
-        rows = self._rows()
+        rows = positions(self.state)
         assert F <= E <= F + n and end == E and F0 <= F and E0 <= E
         assert len(rows) == tuples == sum(self.s.links[:n])
         assert not rows or (rows[0], rows[-1]) == (F, E - 1)
@@ -227,10 +275,6 @@ class ReactiveAggregator(Swag):
         """Before a batch: its driver makes room for rows, not for holes."""
         if len(self) < self.r.E - self.r.F:
             self.compact()
-
-    def _rows(self) -> list[int]:
-        """The positions that hold a row."""
-        return [i for i in range(*self.span()) if self.s.links[i & self.s.mask]]
 
     def _drop(self, s: Store, r: Any, position: int) -> Any:
         """One row out of order: ⊥ in its leaf, and Alg. 2 for its path."""
@@ -266,27 +310,3 @@ class ReactiveAggregator(Swag):
             capacity //= 2
         if capacity < self.capacity:
             self._grow(capacity)
-
-    def _new_store(self, capacity: int) -> Store:
-        """A store with ⊥ everywhere."""
-        s = super()._new_store(capacity)
-        if self.form.compiled:
-            for column, number in zip(s.vals, self.form.identity, strict=True):
-                column[:] = number
-        return s
-
-    def _grow(self, capacity: int) -> None:
-        """Resize and compact: the rows without holes in a new buffer, its inner nodes left to the next update."""
-        rows = [read(self.s.vals, self.capacity + (i & self.s.mask)) for i in self._rows()]
-        self.s = self._new_store(capacity)
-        for place, partial in enumerate(rows):
-            write(self.s.vals, capacity + place, partial)
-            self.s.links[place] = 1
-        self.s.links[capacity + 2] = len(rows)
-        self.r, self.capacity = Registers(0, len(rows), len(rows)), capacity
-
-    def _become(self, form: Any) -> None:
-        before = self.form
-        super()._become(form)
-        if self.form is not before:
-            self.compact()  # ⊥ is another value now

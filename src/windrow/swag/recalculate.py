@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: slots[F..E) hold the window's partials
 Registers = namedtuple("Registers", "F E")
@@ -40,15 +40,31 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return capacity, 0, 0
+
+
+ALGORITHM = Algorithm(
+    name="recalculate",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
+        order="FIFO",
+        requires="associative",
+        time="query O(n), else none",
+        space="n",
+        paper="2 Fig. 20",
+        insert=0,
+        evict=0,
+    ),
+)
+
+
 class Recalculate(Swag):
     """O(n) a query, nothing else to do: the fastest for windows of a few rows, and always right."""
 
-    kernel = staticmethod(kernel)
-    registers = Registers
-    card = Card(order="FIFO", requires="associative", time="query O(n), else none", space="n", paper="2 Fig. 20")
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return capacity, 0, 0
+    algorithm = ALGORITHM
 
     def check_invariants(self) -> None:
         """Only the pointers' order."""

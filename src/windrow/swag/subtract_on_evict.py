@@ -7,12 +7,11 @@ Only where that is exact: an inverse in floats would leave the rounding of every
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any
 
 from windrow.aggregates.base import Aggregate
-from windrow.engine.forms import Form
+from windrow.engine.state import WindowState
 from windrow.errors import Unsupported
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: agg = slots[F] ⊕ ... ⊕ slots[E-1]
 Registers = namedtuple("Registers", "F E agg")
@@ -46,16 +45,44 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return capacity, 0, 0
+
+
+def rebuild(state: WindowState) -> WindowState:
+    """The running aggregate anew: converted, it would lack the number of its rows."""
+    m, r, s = state.monoid, state.registers, state.store
+    agg = m.identity
+    for i in range(r.F, r.E):
+        agg = m.combine(agg, m.get(s.vals, i & s.mask))
+    return state.after(r._replace(agg=agg))
+
+
+ALGORITHM = Algorithm(
+    name="subtract_on_evict",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
+        order="FIFO",
+        requires="associative, exactly invertible",
+        time="worst O(1)",
+        space="n + 1",
+        paper="2 Fig. 19",
+        insert=1,
+        evict=1,
+        query=0,
+    ),
+    partial_registers=("agg",),
+    counted=True,
+    rebuild=rebuild,
+)
+
+
 class SubtractOnEvict(Swag):
     """O(1) in the worst case and the least work of all, for aggregates with an exact inverse."""
 
-    kernel = staticmethod(kernel)
-    registers = Registers
-    partial_registers = ("agg",)
-    counted = True
-    card = Card(
-        order="FIFO", requires="associative, exactly invertible", time="worst O(1)", space="n + 1", paper="2 Fig. 19"
-    )
+    algorithm = ALGORITHM
 
     def accept(self, aggregate: Aggregate) -> Aggregate:
         if aggregate.exact is not None:
@@ -65,25 +92,6 @@ class SubtractOnEvict(Swag):
                 f"SubtractOnEvict needs an inverse, and {aggregate.name} has none; TwoStacksLite does without"
             )
         return aggregate
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return capacity, 0, 0
-
-    def _converter(self, before: Form, after: Form) -> Any:
-        convert = super()._converter(before, after)
-
-        def counted(partial: Any) -> Any:  # plain partials carry the number of their rows, columns do not
-            bare = partial if before.compiled else partial and partial[1]
-            converted = convert(bare)
-            return converted if after.compiled or converted is None else (1, converted)
-
-        return counted
-
-    def _become(self, form: Form | None) -> None:
-        before = self.form
-        super()._become(form)
-        if self.form is not before:
-            self.r = self.r._replace(agg=self._fold(self.s.vals, self.r.F, self.r.E))
 
     def check_invariants(self) -> None:
         """The running aggregate is what a fold of the slots gives."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from dataclasses import replace
 
 import numpy as np
 
 from windrow.engine.columns import move
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.engine.state import WindowState, new_store
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: |s_F| and |s_B|; s_F lies in the lower half of vals and aggs, s_B in the upper, both bottom first
 Registers = namedtuple("Registers", "front back")
@@ -62,26 +64,44 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return 2 * capacity, 2 * capacity, 0
+
+
+def grow(state: WindowState, capacity: int) -> WindowState:
+    """Each stack from the beginning of its half on."""
+    old, new, before = state.store, new_store(state.algorithm, state.form, capacity), state.capacity
+    front, back = np.arange(state.registers.front), np.arange(state.registers.back)
+    for source, target in ((old.vals, new.vals), (old.aggs, new.aggs)):
+        move(source, front, target, front)
+        move(source, before + back, target, capacity + back)
+    return replace(state, store=new, capacity=capacity)
+
+
+ALGORITHM = Algorithm(
+    name="two_stacks",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
+        order="FIFO",
+        requires="associative",
+        time="amortised O(1), worst O(n)",
+        space="2n",
+        paper="2 §4, Fig. 5",
+        insert=1,
+        evict=1,
+        query=1,
+        amortised=("evict",),
+    ),
+    grow=grow,
+)
+
+
 class TwoStacks(Swag):
     """Amortised O(1), simple; a flip copies the whole window."""
 
-    kernel = staticmethod(kernel)
-    registers = Registers
-    card = Card(
-        order="FIFO", requires="associative", time="amortised O(1), worst O(n)", space="2n", paper="2 §4, Fig. 5"
-    )
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return 2 * capacity, 2 * capacity, 0
-
-    def _grow(self, capacity: int) -> None:
-        old, before = self.s, self.capacity
-        self.capacity = capacity
-        self.s = self._new_store(capacity)
-        front, back = np.arange(self.r.front), np.arange(self.r.back)
-        for source, target in ((old.vals, self.s.vals), (old.aggs, self.s.aggs)):
-            move(source, front, target, front)
-            move(source, before + back, target, capacity + back)
+    algorithm = ALGORITHM
 
     def check_invariants(self) -> None:
         """§4: the aggregates are cumulative from the bottom, in opposite orders."""

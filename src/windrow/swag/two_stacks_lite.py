@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from windrow.swag.base import Card, Kernel, Monoid, Swag
+from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: slots[F..B) hold aggregates up to B, slots[B..E) bare partials; back = slots[B] ⊕ ... ⊕ slots[E-1]
 Registers = namedtuple("Registers", "F B E back")
@@ -53,19 +53,35 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def layout(capacity: int) -> tuple[int, int, int]:
+    return capacity, 0, 0
+
+
+ALGORITHM = Algorithm(
+    name="two_stacks_lite",
+    kernel=kernel,
+    registers=Registers,
+    layout=layout,
+    card=Card(
+        order="FIFO",
+        requires="associative",
+        time="amortised O(1), worst O(n)",
+        space="n + 1",
+        paper="2 §4 (lite form)",
+        insert=1,
+        evict=1,
+        query=1,
+        amortised=("evict",),
+    ),
+    partial_registers=("back",),
+    fused=True,
+)
+
+
 class TwoStacksLite(Swag):
     """Amortised O(1), n+1 partials: the fastest on average, with a flip of n combines now and then."""
 
-    kernel = staticmethod(kernel)
-    card = Card(
-        order="FIFO", requires="associative", time="amortised O(1), worst O(n)", space="n + 1", paper="2 §4 (lite form)"
-    )
-    registers = Registers
-    partial_registers = ("back",)
-    fused = True
-
-    def layout(self, capacity: int) -> tuple[int, int, int]:
-        return capacity, 0, 0
+    algorithm = ALGORITHM
 
     def check_invariants(self) -> None:
         """The queue's order of pointers; what the back claims is what its partials give."""

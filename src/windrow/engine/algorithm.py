@@ -1,0 +1,102 @@
+"""A window algorithm as the engine takes it: a record of functions and facts, with nothing of a window object in it.
+
+`kernel(monoid)` closes the algorithm over one aggregate: functions over a store (mutable slots) and registers (an
+immutable namedtuple of pointers and running aggregates). Registers that are returned, not written, stay in machine
+registers when compiled, and make it trivial to step back when a combine raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from windrow.engine.forms import Form
+
+if TYPE_CHECKING:
+    from windrow.engine.state import WindowState
+
+#: what a kernel sees of a form: combine, identity, inverse, get, put, put_link, jit
+Monoid = Form
+
+
+class Operations(Protocol):
+    """What every kernel has. `s` is the store, `r` the registers."""
+
+    @property
+    def clear(self) -> Callable:
+        """(s) -> r"""
+
+    @property
+    def insert(self) -> Callable:
+        """(s, r, partial) -> r"""
+
+    @property
+    def evict(self) -> Callable:
+        """(s, r) -> r"""
+
+    @property
+    def query(self) -> Callable:
+        """(s, r) -> partial"""
+
+    @property
+    def size(self) -> Callable:
+        """(r) -> int"""
+
+
+class Kernel(NamedTuple):
+    """An algorithm closed over one aggregate: `Operations` and no more."""
+
+    clear: Callable
+    insert: Callable
+    evict: Callable
+    query: Callable
+    size: Callable
+
+
+@dataclass(frozen=True)
+class Card:
+    """What to know of an algorithm before choosing it.
+
+    `insert`, `evict` and `query` are the most combines that an operation takes, whatever the window's size; None where
+    that depends on the size, or nobody has stated it. An inverse counts as a combine.
+    """
+
+    order: str  # FIFO, or out of order
+    requires: str  # of the aggregate
+    time: str  # combines an operation
+    space: str  # partials kept for n rows
+    paper: str
+    note: str = ""
+    insert: int | None = None
+    evict: int | None = None
+    query: int | None = None
+    amortised: tuple[str, ...] = ()  # the operations whose number holds on average, not for each
+
+    @property
+    def a_row(self) -> int | None:
+        """Combines for one row in, one out and one query; None where they depend on the window's size."""
+        if self.insert is None or self.evict is None or self.query is None:
+            return None
+        return self.insert + self.evict + self.query
+
+
+@dataclass(frozen=True, eq=False)
+class Algorithm:
+    """One way to keep a window. Two records are never the same algorithm, so that kernels can be kept by record."""
+
+    name: str
+    kernel: Callable[[Monoid], Operations]
+    registers: Any  # the namedtuple class of its registers
+    layout: Callable[[int], tuple[int, int, int]]  # capacity -> slots for partials (vals, aggs) and ints (links)
+    card: Card
+    partial_registers: tuple[str, ...] = ()  # the registers that hold partials
+    counted: bool = False  # plain partials are paired with their number of rows
+    plain_only: bool = False  # its store is no array
+    fused: bool = False  # whole arrays may go through `engine.blocks`
+    #: an empty store; None: as `layout` says, with nothing in its slots
+    new_store: Callable[[Form, int], Any] | None = None
+    #: the same window with room for this many rows; None: the store is a ring from register F to register E
+    grow: Callable[[WindowState, int], WindowState] | None = None
+    #: recomputes what cannot be converted, partial by partial, into another form; None: there is no such thing
+    rebuild: Callable[[WindowState], WindowState] | None = None
