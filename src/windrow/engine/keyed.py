@@ -17,10 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from windrow.aggregates.base import Aggregate
+from windrow.engine.algorithm import Algorithm, Operations
 from windrow.engine.columns import Store
 from windrow.engine.compiler import cached
-from windrow.engine.forms import Form, interpreted
+from windrow.engine.forms import Form
 from windrow.engine.pointers import reader, width, writer
+from windrow.engine.state import WindowState, by_hand, new_store
+from windrow.engine.state import grown as grown_window
 from windrow.engine.table import Pool, Table, bits, blocks_of, grown, stretches
 
 #: a key's words: slices f to e are in the algorithm, `o`: a slice is open; capacity and blocks; then the algorithm's ints,
@@ -33,6 +37,8 @@ Cells = namedtuple("Cells", "words row first vals aggs links")
 PlainCells = namedtuple("PlainCells", "cells stores")
 #: what loops keep free in the log for one operation, beside one write for each slice of the window
 SPARE = 128
+#: growing a window asks nothing of its aggregate
+NO_AGGREGATE = Aggregate(lift=lambda x: x, combine=lambda a, b: a)
 #: the head of a log: entries, whether to log, the base of the block that is written to, room; then positions
 HEAD = 4
 
@@ -225,8 +231,7 @@ class _Slots(Pool):
 class KeyedWindows:
     """For each key one window of an algorithm, with the slice that is open beside it."""
 
-    def __init__(self, table: Table, form: Form, algorithm: Any) -> None:
-        """`algorithm` is the class of `windrow.swag` that keeps the windows."""
+    def __init__(self, table: Table, form: Form, algorithm: Algorithm) -> None:
         self.table, self.form, self.algorithm = table, keyed_form(form), algorithm
         self.partials: tuple[str, ...] = algorithm.partial_registers
         self.slots: tuple[_Slots, ...] = ()
@@ -236,22 +241,23 @@ class KeyedWindows:
             return
         assert form.dtypes is not None
         self.fields = [name for name in algorithm.registers._fields if name not in self.partials]
-        empty = algorithm.kernel(interpreted(form)).clear(Store((), (), [0] * 256, 0))
+        empty = by_hand(algorithm, self.form)[1].clear(Store((), (), [0] * 256, 0))
         ints = [int(getattr(empty, name)) for name in self.fields]
         none = bits(form.identity, form.dtypes) * (1 + len(self.partials))
         self.first = table.add([0] * OWN + ints + none)
         self.slots = _Slots(form.dtypes), _Slots(form.dtypes), _Slots([np.int64])
 
     @property
-    def kernel(self) -> Any:
-        key = "kernel", self.algorithm.name
+    def kernel(self) -> Operations:
+        """The algorithm over the form, made once."""
+        key = self.algorithm, "keyed"
         if key not in self.form.memo:
             self.form.memo[key] = self.algorithm.kernel(self.form)
         return self.form.memo[key]
 
     def loop(self, name: str, make: Callable[..., Callable], *more: Any) -> Callable:
         """A loop over these windows, made once a process for the form and the algorithm, and kept on disk."""
-        key = name, self.algorithm.name
+        key = self.algorithm, name
         if key not in self.form.memo:
             made = make(self.form, self.kernel, self.access(), *more)
             self.form.memo[key] = cached(made) if self.form.compiled else made
@@ -261,7 +267,7 @@ class KeyedWindows:
         """How loops reach the windows."""
         if not self.form.compiled:
             return plain_access()
-        layout = _layout(self.algorithm, 8)
+        layout = self.algorithm.layout(8)
         return compiled_access(self.form, self.algorithm.registers, self.partials, layout)
 
     def grow(self, keys: int) -> None:
@@ -344,25 +350,20 @@ class KeyedWindows:
             return
         capacity = int(blocks_of(np.array([rows]))[0])
         if store is None:
-            vals, aggs, links = _layout(self.algorithm, capacity)
-            store = Store([None] * vals, [None] * aggs, [0] * links, capacity - 1)
+            store = new_store(self.algorithm, self.form, capacity)
             self.plain.cells[k] = (f, e, o, p, self.kernel.clear(store))
         else:
             store = self._grown(store, r, capacity)
         self.plain.stores[k] = store
 
     def _grown(self, store: Store, r: Any, capacity: int) -> Store:
-        """A larger store, as the algorithm's window by hand makes it."""
-        window = object.__new__(self.algorithm)
-        window.form = window.m = interpreted(self.form)
-        window.k = self.algorithm.kernel(window.m)
-        window.s, window.r, window.capacity = store, r, store.mask + 1
-        window._grow(capacity)
-        return window.s
+        """A larger store with the same slices."""
+        before = WindowState(self.algorithm, NO_AGGREGATE, self.form, store, r, store.mask + 1)
+        return grown_window(before, capacity).store
 
     def slots_of(self, capacity: np.ndarray, j: int) -> np.ndarray:
         """How many slots windows of these capacities have; 0: none."""
-        known = {0: 0} | {c: _layout(self.algorithm, c)[j] for c in np.unique(capacity).tolist() if c}
+        known = {0: 0} | {c: self.algorithm.layout(c)[j] for c in np.unique(capacity).tolist() if c}
         return np.array([known[c] for c in capacity.tolist()], np.int64)
 
     def blocks_of(self, capacity: np.ndarray, j: int) -> np.ndarray:
@@ -382,19 +383,19 @@ class KeyedWindows:
                 slots.give_up(before[:, j], self.blocks_of(old, j))
         words[keys, first + CAPACITY] = capacity
         filled = old > 0
-        if _layout(self.algorithm, 8) == (8, 0, 0) and {"F", "E"} <= set(self.fields):
+        if self.algorithm.layout(8) == (8, 0, 0) and {"F", "E"} <= set(self.fields):
             self._move_rings(keys[filled], before[filled, 0], old[filled])
             return
         for k, base, size in zip(keys[filled].tolist(), before[filled].tolist(), old[filled].tolist(), strict=True):
             grown_store = self._grown(self._store(base, size), self.registers(k), int(words[k, first + CAPACITY]))
             self._fill(k, grown_store)
         for k in keys[~filled].tolist():  # what the algorithm wants to find in its slots
-            vals, aggs, links = self._store(words[k, first + VALS : first + VALS + 3].tolist(), int(words[k, first + 3]))[:3]
-            self.algorithm.kernel(interpreted(self.form)).clear(Store(vals, aggs, links, int(words[k, first + 3]) - 1))
+            base, size = words[k, first + VALS : first + VALS + 3].tolist(), int(words[k, first + CAPACITY])
+            by_hand(self.algorithm, self.form)[1].clear(self._store(base, size))
 
     def _store(self, base: list[int], capacity: int) -> Store:
         """A key's slots as arrays."""
-        sizes = _layout(self.algorithm, capacity)
+        sizes = self.algorithm.layout(capacity)
         parts = [
             tuple(column[b : b + size] for column in slots.columns)
             for slots, b, size in zip(self.slots, base, sizes, strict=True)
@@ -432,8 +433,3 @@ class KeyedWindows:
             )
             at += len(self.form.dtypes)
         return self.algorithm.registers(**values)
-
-
-def _layout(algorithm: Any, capacity: int) -> tuple[int, int, int]:
-    """How many slots for partials (vals, aggs) and ints (links) a window of this capacity has."""
-    return algorithm.layout(None, capacity)

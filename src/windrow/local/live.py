@@ -18,16 +18,17 @@ from windrow.local.held import Held
 from windrow.local.intake import Intake, column_measures, measure_dtype, take_in
 from windrow.local.labels import Labels
 from windrow.local.ordering import OrderedRows, Readable
-from windrow.local.snapshots import restore, saved
 from windrow.local.results import changed, edge_names, some, table
+from windrow.local.snapshots import restore, saved
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, arrange
+from windrow.sharing.lane import Found
 from windrow.step.keys import Keys
 from windrow.step.pending import Pending
 from windrow.step.plan import Plan
 from windrow.step.saving import label_columns
 from windrow.step.state import State
-from windrow.step.step import Ended, Results, step
+from windrow.step.step import Results, step
 from windrow.windows.base import TIME, Measure, StepRows
 from windrow.windows.durations import instant
 from windrow.windows.kinds import scaled
@@ -117,7 +118,11 @@ class Live:
         """
         self._check_open()
         self._tidy()
-        if isinstance(rows, Mapping) and rows and not any(hasattr(v, "__len__") and not isinstance(v, (str, bytes)) for v in rows.values()):
+        if (
+            isinstance(rows, Mapping)
+            and rows
+            and not any(hasattr(v, "__len__") and not isinstance(v, (str, bytes)) for v in rows.values())
+        ):
             rows = {name: [value] for name, value in rows.items()}
         with self._all_or_nothing():
             frame = frames.read(rows)
@@ -163,8 +168,9 @@ class Live:
 
     def _tidy(self) -> None:
         """Forgets labels that nothing refers to, where there are twice as many as were needed last."""
-        if self.state is not None:
-            self.labels.tidy_columns(lambda: label_columns(self.state))
+        state = self.state
+        if state is not None:
+            self.labels.tidy_columns(lambda: label_columns(state))
 
     def _check_open(self) -> None:
         if self.closed:
@@ -266,9 +272,7 @@ class Live:
         if ready is None:
             ready = door.nothing()
         ready = self._in_measure(ready, state)
-        labels = {
-            name: self.labels.numbers(name, ready.column(name)) for name in state.plan.arrangement.row_numbers()
-        }
+        labels = {name: self.labels.numbers(name, ready.column(name)) for name in state.plan.arrangement.row_numbers()}
         ordered = OrderedRows(ready, door.times is not None, labels)
         measures: dict[Measure, np.ndarray] = {} if door.times is None else {TIME: ordered.pick(ready.times)}
         for measure, dtype in state.plan.dtypes.items():
@@ -324,7 +328,7 @@ class Live:
         self.pending.put_back(rows.at(waiting), np.arange(-len(waiting), 0) + min(0, -self.pending.came))
         return rows.at(np.flatnonzero(~wait))
 
-    def _once(self, ended: list[Ended]) -> dict[str, Output]:
+    def _once(self, ended: list[Found]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
         if self.query.changes_only:
             news = [changed(f.key, self._told(f.answers), self.last[f.window]) for f in ended]
@@ -394,6 +398,3 @@ class Live:
 def _at(column: Output, at: np.ndarray) -> Output:
     assert isinstance(column, Values)
     return Values(column.array[at], None if column.mask is None else column.mask[at], column.like)
-
-
-

@@ -27,15 +27,15 @@ class GroupState:
     """The partials of one window and one group of aggregates."""
 
     def __init__(self, table: Table, window: Window, group: Group, algorithm: str) -> None:
-        kind = ALGORITHMS[algorithm]
-        form = _form_for(group, kind)
-        self.windows = KeyedWindows(table, form, kind)
+        kept = ALGORITHMS[algorithm].algorithm
+        form = _form_for(group, algorithm)
+        self.windows = KeyedWindows(table, form, kept)
         self.queue: KeyedWindows | None = None
         self.loop: Callable
         if not window.per_row:
             self.loop = self.windows.loop("sliced", sliced)
         elif getattr(window, "waits", False):
-            self.queue = KeyedWindows(table, form, ALGORITHMS["recalculate"])
+            self.queue = KeyedWindows(table, form, ALGORITHMS["recalculate"].algorithm)
             self.loop = self.windows.loop("by row, waiting", by_row_waiting, self.queue.kernel, self.queue.access())
         else:
             self.loop = self.windows.loop("by row", by_row)
@@ -45,11 +45,12 @@ class GroupState:
         return [self.windows] if self.queue is None else [self.windows, self.queue]
 
 
-def _form_for(group: Group, algorithm: Any) -> Form:
+def _form_for(group: Group, algorithm: str) -> Form:
     """The group's form; where the algorithm takes out what it put in, one that has an exact inverse."""
-    if not algorithm.counted or (group.form.compiled and group.form.inverse is not None):
+    kept = ALGORITHMS[algorithm]
+    if not kept.counted or (group.form.compiled and group.form.inverse is not None):
         return group.form
-    return plain_form(algorithm(group.of).of, counted=True)
+    return plain_form(kept(group.of).of, counted=True)
 
 
 class State:
@@ -73,9 +74,7 @@ class State:
         self.due = Due()
         self.until = LOWEST  # event time
         self.timed = any(window.measure == TIME for window in plan.windows.values())
-        self.counted = any(
-            window.measure == ROWS or window.by_content for window in plan.windows.values()
-        )
+        self.counted = any(window.measure == ROWS or window.by_content for window in plan.windows.values())
         self._saved: tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]] | None = None
 
     @property

@@ -1,7 +1,7 @@
 """One step: rows in, results out, the state changed in place, all or nothing.
 
-    walk    where slices begin and windows end (`windows.*.walk`): no aggregate, no row but those that came
-    loop    rows into slices, slices into the algorithm, windows out of it (`engine.keyed_loops`)
+walk    where slices begin and windows end (`windows.*.walk`): no aggregate, no row but those that came
+loop    rows into slices, slices into the algorithm, windows out of it (`engine.keyed_loops`)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine.batch import _arrays
+from windrow.engine.batch import arrays
 from windrow.engine.compiler import CompilationFailed
 from windrow.engine.inputs import Column
 from windrow.engine.keyed import KeyedWindows
@@ -21,21 +21,9 @@ from windrow.engine.keyed_loops import Runs as SliceRuns
 from windrow.engine.walking import ByRow, Runs, Walked
 from windrow.engine.walks import HIGHEST, LOWEST
 from windrow.sharing.groups import Answer, Group
-from windrow.step.plan import Plan
+from windrow.sharing.lane import Found as Ended
 from windrow.step.state import COUNT, GroupState, State
 from windrow.windows.base import ROWS, TIME, StepRows, Window
-
-
-@dataclass(frozen=True)
-class Ended:
-    """Windows that have ended, with their answers."""
-
-    window: str
-    key: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    ended: np.ndarray | None  # False: the window is still open, its end not known; None: all have ended
-    answers: dict[str, Answer]
 
 
 @dataclass(frozen=True)
@@ -182,16 +170,14 @@ def _by_row(
 
 
 def _data(windows: KeyedWindows, group: Group, columns: Mapping[str, Column]) -> tuple[tuple, tuple]:
-    return _arrays(windows.form, tuple(columns[column] for column in group.columns))
+    return arrays(windows.form, tuple(columns[column] for column in group.columns))
 
 
 def _given(windows: KeyedWindows, *arrays: Any) -> tuple:
     """Arrays as the loop takes them: plain Python wants lists."""
     if windows.form.compiled:
         return arrays
-    return tuple(
-        type(a)(*(column.tolist() for column in a)) if isinstance(a, tuple) else a.tolist() for a in arrays
-    )
+    return tuple(type(a)(*(column.tolist() for column in a)) if isinstance(a, tuple) else a.tolist() for a in arrays)
 
 
 def _looped(kept: GroupState, run: Callable[[Any, Any], bool], at: np.ndarray, where: Callable[[], str]) -> None:
