@@ -246,3 +246,77 @@ def empty_window(form: Form) -> Callable:
         form.store(out, i, form.identity)
 
     return told if form.compiled else given
+
+
+def shared(form: Form, kernel: Any, access: Access, answer: Callable) -> Callable:
+    """`run(state, runs, cuts, wins, columns, masks, out, valid, at)`: as `sliced`, for many windows over one ring.
+
+    `answer(s, start, end)` is FlatFIT's (paper 5): the aggregate of the slices from position `start` on. Windows that
+    are answered at one place come by their beginnings, the longest first. Slices go when a run is over.
+    """
+    insert, evict = kernel.insert, kernel.evict
+    combine, lift = form.combine, form.lift_at
+    store, mark = form.store, form.mark
+    opened, load, save, store_of, full = access
+
+    @form.whole
+    def run(state, runs, cuts, wins, columns, masks, out, valid, at):
+        state = opened(state)
+        u, i, c, w = at[0], at[1], at[2], at[3]
+        while u < len(runs.key):
+            k = runs.key[u]
+            s = store_of(state, k)
+            f, e, o, p, r = load(state, k)
+            if i < 0:
+                i = runs.begin[u]
+            end, last_cut, last_win = runs.end[u], runs.cuts[u + 1], runs.wins[u + 1]
+            more = True
+            while more:
+                if full(s, 2 * (e - f) + SPARE):
+                    save(state, k, f, e, o, p, r)
+                    at[0], at[1], at[2], at[3] = u, i, c, w
+                    return False
+                z = end
+                if c < last_cut:
+                    z = cuts.at[c]
+                if w < last_win and wins.at[w] <= z:
+                    z = wins.at[w]
+                if o != 0:
+                    for j in range(i, z):
+                        p = combine(p, lift(columns, masks, j))
+                i = z
+                if w < last_win and wins.at[w] == i:
+                    at[3] = w
+                    total = p
+                    if wins.lo[w] < e:
+                        total = answer(s, r.E - (e - wins.lo[w]), r.E)
+                        if o != 0:
+                            total = combine(total, p)
+                    store(out, w, total)
+                    mark(valid, w, total)
+                    w += 1
+                elif c < last_cut:  # row i begins a slice
+                    if o != 0:
+                        r = insert(s, r, p)
+                        e += 1
+                    p = lift(columns, masks, i)
+                    o = 1
+                    i += 1
+                    c += 1
+                else:
+                    more = False
+            keep = runs.keep[u]
+            while f < e and f < keep:
+                r = evict(s, r)
+                f += 1
+            if keep > e:  # nobody needs the open slice
+                o = 0
+                e += 1
+                f = e
+            save(state, k, f, e, o, p, r)
+            u += 1
+            i = -1
+        at[0] = u
+        return True
+
+    return run

@@ -11,17 +11,20 @@ import numpy as np
 from windrow import frames
 from windrow.engine.grouping import factorize
 from windrow.frames import Frame, Output
-from windrow.local.explain import Seen, counted, explain
+from windrow.local.explain import Seen, explain
 from windrow.local.intake import Intake, Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query, Report
-from windrow.sharing.choice import choose, for_rows
+from windrow.sharing.choice import for_rows
 from windrow.sharing.groups import Answer, Arrangement, arrange
-from windrow.sharing.lane import Found, Lane
+from windrow.sharing.lane import Found
 from windrow.sharing.rowwise import RowLane
 from windrow.sharing.slices import highest
-from windrow.windows.base import TIME, Measure, Window
-from windrow.windows.kinds import Last, scaled
+from windrow.step.choosing import planned
+from windrow.step.state import State
+from windrow.step.step import Results, step
+from windrow.windows.base import TIME, Measure, StepRows, Window
+from windrow.windows.kinds import scaled
 
 FOREVER = highest(np.int64)
 #: from so many rows on, one pass for all aggregates is worth a kernel of its own
@@ -97,21 +100,8 @@ class Batch:
     def once(self) -> tuple[Any, int]:
         """Windows that report once."""
         found: dict[str, Found] = {}
-        over_rows = {name: w for name, w in self.windows.items() if isinstance(w, Last)}
-        sliced = {name: w for name, w in self.windows.items() if name not in over_rows}
-        for ordered, windows in self.lanes(sliced) if sliced else []:
-            lane = Lane(
-                windows, self.arrangement, self._dtypes(windows), self.query.slicing, self.query.partial,
-                algorithms={n: c.algorithm for n, c in choose(windows, self.query.algorithm, self.query.favor).items()},
-            )  # fmt: skip
-            rows = ordered.rows(windows, self.arrangement.columns())
-            for f in lane.step(rows, ordered.size, FOREVER, closing=True):
-                found[f.window] = f
-            self._see(lane)
-        if over_rows:
-            rows = self.base.rows(over_rows, self.arrangement.columns())
-            row_lane = RowLane(over_rows, self.arrangement, {}, self._over_rows(over_rows))
-            for f in row_lane.step(rows, self.base.size, FOREVER, closing=True)[1]:
+        for ordered, windows in self.lanes(dict(self.windows)):
+            for f in self._stepped(ordered, windows).ended:
                 found[f.window] = f
         in_order = [found[name] for name in self.windows]
         if self.query.changes_only:
@@ -119,10 +109,18 @@ class Batch:
         columns = table(self.query, in_order, self._keys, self.intake.times)
         return frames.build(self.frame, columns), sum(len(f.key) for f in in_order)
 
-    def _see(self, lane: Lane) -> None:
-        for name, (lo, hi, tail) in lane.spans.items():
-            combines = counted(lane.algorithms[name], lo, hi, tail) if self.watched else None
-            self.seen[name] = Seen(len(lo), lane.cuts, int((hi - lo + (tail >= 0)).max(initial=0)), combines)
+    def _stepped(self, ordered: Ordered, windows: dict[str, Window]) -> Results:
+        """One step from an empty state to the end of all rows."""
+        state = State(planned(self.query, windows, self.arrangement, self._dtypes(windows)))
+        state.grow(ordered.size)
+        measures = {m: ordered.pick(values) for m, values in self.intake.measures.items()}
+        rows = StepRows(ordered.key, measures, ordered.readable())
+        columns = {name: ordered.column(name) for name in self.arrangement.columns()}
+        keys = np.arange(ordered.size) if len(ordered) else np.empty(0, np.int64)
+        results = step(state, rows, columns, FOREVER, closing=True, keys=keys, keep=False)
+        for name, seen in results.seen.items():
+            self.seen[name] = Seen(seen.windows, seen.slices, seen.held, None)
+        return results
 
     def _over_rows(self, windows: Mapping[str, Window]) -> dict[str, str]:
         return {n: for_rows(w, self.query.algorithm, self.query.favor).algorithm for n, w in windows.items()}

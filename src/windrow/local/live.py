@@ -25,7 +25,7 @@ from windrow.sharing.groups import Answer, arrange
 from windrow.sharing.lane import Found
 from windrow.step.keys import Keys
 from windrow.step.pending import Pending
-from windrow.step.plan import Plan
+from windrow.step.choosing import planned
 from windrow.step.saving import label_columns
 from windrow.step.state import State
 from windrow.step.step import Results, step
@@ -226,10 +226,7 @@ class Live:
         dtypes: dict[Measure, np.dtype] = {
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
         }
-        algorithm = query.algorithm
-        if algorithm in ("auto", "fiba"):
-            algorithm = "daba_lite" if query.favor == "latency" else "two_stacks_lite"
-        plan = Plan(windows, arrangement, dict.fromkeys(windows, algorithm), dtypes, query.partial)
+        plan = planned(query, windows, arrangement, dtypes)
         self.state = State(plan)
         return self.state
 

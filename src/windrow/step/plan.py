@@ -20,6 +20,7 @@ class Plan:
     algorithms: Mapping[str, str]  # for each window, what keeps it
     dtypes: Mapping[Measure, np.dtype] = field(default_factory=dict)  # of each column that is a measure
     partial: bool = False
+    shared: tuple[str, ...] = ()  # windows that share one ring of slices, if any do
 
     def dtype(self, window: Window) -> np.dtype:
         """The type of a window's measure."""

@@ -22,14 +22,13 @@ def dump(state: State, keys: np.ndarray) -> dict[str, Any]:
     words = state.table.words[keys]
     content: dict[str, Any] = {"width": words.shape[1]}
     walks, groups = [], []
-    for name, walk in state.walks.items():
+    for walk in state.walks.values():
         walks.append(_dump_walk(walk, keys))
         words[:, [walk.first + BASE, walk.first + SIZE, walk.first + F0]] = 0
-        for kept, group in zip(state.groups[name], state.plan.arrangement.groups, strict=True):
-            for part in kept.parts:
-                groups.append(_dump_windows(part, group, keys))
-                if part.form.compiled:
-                    words[:, [part.first + base for base in (VALS, AGGS, LINKS)]] = 0
+    for part, group in _kept(state):
+        groups.append(_dump_windows(part, group, keys))
+        if part.form.compiled:
+            words[:, [part.first + base for base in (VALS, AGGS, LINKS)]] = 0
     content |= {"words": words.ravel(), "walks": walks, "groups": groups}
     return content
 
@@ -39,12 +38,10 @@ def load(state: State, content: dict[str, Any], keys: np.ndarray) -> None:
     if content["width"] != state.table.words.shape[1] or len(content["words"]) != len(keys) * content["width"]:
         raise SnapshotError("the saved state has another layout than this query")
     state.table.words[keys] = content["words"].reshape(len(keys), content["width"])
-    walks, groups = iter(content["walks"]), iter(content["groups"])
-    for name, walk in state.walks.items():
-        _load_walk(walk, keys, next(walks))
-        for kept, group in zip(state.groups[name], state.plan.arrangement.groups, strict=True):
-            for part in kept.parts:
-                _load_windows(part, group, keys, next(groups))
+    for walk, parts in zip(state.walks.values(), content["walks"], strict=True):
+        _load_walk(walk, keys, parts)
+    for (part, group), dumped in zip(_kept(state), content["groups"], strict=True):
+        _load_windows(part, group, keys, dumped)
     due = state.table.words[keys, DUE]
     there = due < np.iinfo(np.int64).max
     state.due.push(keys[there], due[there])
@@ -154,32 +151,34 @@ def _saver(part: KeyedWindows, change: Callable[[Any], Any]) -> Callable[[Any], 
 
 def label_columns(state: State) -> Iterator[tuple[str, np.ndarray]]:
     """Where the state holds numbers of labels: (the column whose labels they are, the numbers), to be changed there."""
-    for name in state.plan.windows:
-        for kept, group in zip(state.groups[name], state.plan.arrangement.groups, strict=True):
-            for part in kept.parts:
-                for place, (_, of) in (group.labels() if part.form.compiled else {}).items():
-                    for word in _label_words(part, place):
-                        yield of, state.table.words[:, word]
-                    for slots in part.slots[:2]:
-                        yield of, slots.columns[place]
+    for part, group in _kept(state):
+        for place, (_, of) in (group.labels() if part.form.compiled else {}).items():
+            for word in _label_words(part, place):
+                yield of, state.table.words[:, word]
+            for slots in part.slots[:2]:
+                yield of, slots.columns[place]
 
 
 def relabel(state: State, content: dict[str, Any], change: Callable[[str, np.ndarray], np.ndarray]) -> None:
     """Changes the numbers of labels in what `dump` gave."""
     words = content["words"].reshape(-1, content["width"])
-    groups = iter(content["groups"])
-    for name in state.plan.windows:
-        for kept, group in zip(state.groups[name], state.plan.arrangement.groups, strict=True):
+    for (part, group), dumped in zip(_kept(state), content["groups"], strict=True):
+        for place, (_, of) in (group.labels() if part.form.compiled else {}).items():
+            for word in _label_words(part, place):
+                words[:, word] = change(of, words[:, word])
+            for j in range(2):
+                if dumped[j] is not None:
+                    columns = list(dumped[j])
+                    columns[place] = change(of, columns[place])
+                    dumped[j] = tuple(columns)
+
+
+def _kept(state: State) -> Iterator[tuple[KeyedWindows, Group]]:
+    """All that holds partials, with the aggregates they are of."""
+    for groups in state.groups.values():
+        for kept, group in zip(groups, state.plan.arrangement.groups, strict=True):
             for part in kept.parts:
-                dumped = next(groups)
-                for place, (_, of) in (group.labels() if part.form.compiled else {}).items():
-                    for word in _label_words(part, place):
-                        words[:, word] = change(of, words[:, word])
-                    for j in range(2):
-                        if dumped[j] is not None:
-                            columns = list(dumped[j])
-                            columns[place] = change(of, columns[place])
-                            dumped[j] = tuple(columns)
+                yield part, group
 
 
 def _label_words(part: KeyedWindows, place: int) -> list[int]:

@@ -10,29 +10,37 @@ import numpy as np
 from windrow.engine.due import Due
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.keyed import KeyedWindows
-from windrow.engine.keyed_loops import by_row, by_row_waiting, sliced
+from windrow.engine.keyed_loops import by_row, by_row_waiting, shared, sliced
 from windrow.engine.table import Table, bits
 from windrow.engine.walking import WalkState
 from windrow.engine.walks import HIGHEST, LOWEST
 from windrow.sharing.groups import Group
 from windrow.step.plan import Plan
+from windrow.step.sharing import SharedRing
 from windrow.swag import ALGORITHMS
+from windrow.swag.flat_fit import traverse
 from windrow.windows.base import ROWS, TIME, Window
 
 #: words that every key has: how many rows it had, and when it is due
 COUNT, DUE = 0, 1
+#: the name, among windows, of the ring that many share
+SHARED = ""
 
 
 class GroupState:
     """The partials of one window and one group of aggregates."""
 
-    def __init__(self, table: Table, window: Window, group: Group, algorithm: str) -> None:
+    def __init__(self, table: Table, window: Window | None, group: Group, algorithm: str) -> None:
+        """`window` is None for many windows over one ring."""
         kept = ALGORITHMS[algorithm].algorithm
         form = _form_for(group, algorithm)
         self.windows = KeyedWindows(table, form, kept)
         self.queue: KeyedWindows | None = None
         self.loop: Callable
-        if not window.per_row:
+        if window is None:
+            answer = traverse(self.windows.form)
+            self.loop = self.windows.loop("shared", shared, answer)
+        elif not window.per_row:
             self.loop = self.windows.loop("sliced", sliced)
         elif getattr(window, "waits", False):
             self.queue = KeyedWindows(table, form, ALGORITHMS["recalculate"].algorithm)
@@ -68,8 +76,15 @@ class State:
         self.groups: dict[str, list[GroupState]] = {}
         for name, window in plan.windows.items():
             self.walks[name] = window.state(self.table, plan.dtype(window))
-            self.groups[name] = [
-                GroupState(self.table, window, group, plan.algorithms[name]) for group in plan.arrangement.groups
+            if name not in plan.shared:
+                self.groups[name] = [
+                    GroupState(self.table, window, group, plan.algorithms[name]) for group in plan.arrangement.groups
+                ]
+        self.ring: SharedRing | None = None
+        if plan.shared:
+            self.ring = SharedRing(self.table)
+            self.groups[SHARED] = [
+                GroupState(self.table, None, group, "flat_fit") for group in plan.arrangement.groups
             ]
         self.due = Due()
         self.until = LOWEST  # event time

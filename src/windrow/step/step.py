@@ -22,8 +22,8 @@ from windrow.engine.walking import ByRow, Runs, Walked
 from windrow.engine.walks import HIGHEST, LOWEST
 from windrow.sharing.groups import Answer, Group
 from windrow.sharing.lane import Found as Ended
-from windrow.step.state import COUNT, GroupState, State
-from windrow.windows.base import ROWS, TIME, StepRows, Window
+from windrow.step.state import COUNT, SHARED, GroupState, State
+from windrow.windows.base import ROWS, TIME, StepRows
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,16 @@ class Results:
     keys: np.ndarray  # that it touched
     by_row: dict[str, dict[str, Answer]]  # for windows by row, an answer for each row
     ended: list[Ended]
+    seen: dict[str, Seen]  # what it took, for each window that has slices
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a step did for one window."""
+
+    windows: int
+    slices: int
+    held: int  # slices of a key at once, at most
 
 
 def step(
@@ -75,7 +85,9 @@ def step(
         newest[measure] = words[every, word].view(plan.dtypes[measure])
         newest[measure][filled] = measures[measure][runs_end[filled] - 1]
     by_row: dict[str, dict[str, Answer]] = {}
-    ended: list[Ended] = []
+    ended: dict[str, Ended] = {}
+    walked: dict[str, Walked] = {}  # of windows that share a ring
+    seen: dict[str, Seen] = {}
     for name, window in plan.windows.items():
         if window.measure == TIME:
             now = np.full(len(every), until)
@@ -87,14 +99,21 @@ def step(
         runs = Runs(every, runs_begin, runs_end, now)
         if window.per_row:
             by_row[name] = _by_row(state, name, window, runs, full, columns, keep)
+            continue
+        found = window.walk(state.walks[name], runs, full, closing, plan.partial)
+        seen[name] = Seen(len(found.win_at), len(found.cut_at), int(found.peak.max(initial=0)))
+        if name in plan.shared:
+            walked[name] = found
         else:
-            ended.append(_ended(state, name, window, runs, full, columns, closing, keep))
+            ended[name] = _ended(state, name, runs, found, columns, keep)
+    if walked:
+        ended |= _shared(state, walked, Runs(every, runs_begin, runs_end, count), columns, keep)
     words[every, COUNT] = count
     for measure, word in state.newest.items():
         words[every, word] = newest[measure].view(np.int64)
     if keep:
         state.until = until
-    return Results(every, by_row, ended)
+    return Results(every, by_row, [ended[name] for name in plan.windows if name in ended], seen)
 
 
 def _stretches(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -122,28 +141,62 @@ def _runs(own: np.ndarray, begin: np.ndarray, every: np.ndarray, n: int) -> tupl
 
 
 def _ended(
-    state: State, name: str, window: Window, runs: Runs, rows: StepRows, columns: Mapping[str, Column], closing: bool,
-    keep: bool,
-) -> Ended:  # fmt: skip
-    plan = state.plan
-    found = window.walk(state.walks[name], runs, rows, closing, plan.partial)
+    state: State, name: str, runs: Runs, found: Walked, columns: Mapping[str, Column], keep: bool
+) -> Ended:
+    """The windows that one window's walk found, answered from its own ring."""
     slices = SliceRuns(runs.key, runs.begin, runs.end, found.cuts, found.wins, found.keep)
     cuts, wins = Cuts(found.cut_at, found.cut_keep), Wins(found.win_at, found.win_lo)
-    answers: dict[str, Answer] = {}
-    for group, kept in zip(plan.arrangement.groups, state.groups[name], strict=True):
-        kept.windows.begin(runs.key, found.peak, keep)
-        out, valid = group.room(len(found.win_at))
-        data = _data(kept.windows, group, columns)
-        at = np.array([0, -1, 0, 0])
 
-        def run(cells: Any, where: Any, kept: GroupState = kept, data: Any = data, room: Any = (out, valid)) -> bool:
-            return kept.loop(cells[0], *_given(kept.windows, slices, cuts, wins), *data, *room, where)
+    def where(w: int) -> str:
+        return f"window '{name}' from {found.start[w]} to {found.end[w]}"
 
-        _looped(kept, run, at, lambda: _named_window(name, found, int(at[3])))
-        answers.update(group.answers(out, valid))
+    answers = _answers(state, name, slices, cuts, wins, found.peak, columns, keep, where)
+    return _told(name, runs, found, state.plan.arrangement.finished(answers))
+
+
+def _shared(
+    state: State, walked: Mapping[str, Walked], runs: Runs, columns: Mapping[str, Column], keep: bool
+) -> dict[str, Ended]:
+    """The windows that several walks found, answered from the ring that they share."""
+    assert state.ring is not None
+    merged = state.ring.merged([state.walks[name] for name in walked], list(walked.values()), runs)
+    sizes = np.cumsum([0] + [len(found.win_at) for found in walked.values()])
+
+    def where(w: int) -> str:
+        place = int(merged.order[w])
+        j = int(np.searchsorted(sizes, place, "right")) - 1
+        name = list(walked)[j]
+        return f"window '{name}' from {walked[name].start[place - sizes[j]]} to {walked[name].end[place - sizes[j]]}"
+
+    answers = _answers(state, SHARED, merged.runs, merged.cuts, merged.wins, merged.peak, columns, keep, where)
+    back = np.empty(len(merged.order), np.int64)
+    back[merged.order] = np.arange(len(back))
+    ended = {}
+    for j, (name, found) in enumerate(walked.items()):
+        mine = {n: answer.at(back[sizes[j] : sizes[j + 1]]) for n, answer in answers.items()}
+        ended[name] = _told(name, runs, found, state.plan.arrangement.finished(mine))
+    return ended
+
+
+def _told(name: str, runs: Runs, found: Walked, answers: dict[str, Answer]) -> Ended:
     key = np.repeat(runs.key, np.diff(found.wins))
     whole = None if found.whole.all() else found.whole
-    return Ended(name, key, found.start, found.end, whole, plan.arrangement.finished(answers))
+    return Ended(name, key, found.start, found.end, whole, answers)
+
+
+def _answers(
+    state: State, name: str, runs: SliceRuns, cuts: Cuts, wins: Wins, peak: np.ndarray, columns: Mapping[str, Column],
+    keep: bool, where: Callable[[int], str],
+) -> dict[str, Answer]:  # fmt: skip
+    """Takes the rows through the ring of each group of aggregates."""
+    answers: dict[str, Answer] = {}
+    for group, kept in zip(state.plan.arrangement.groups, state.groups[name], strict=True):
+        kept.windows.begin(runs.key, peak, keep)
+        out, valid = group.room(len(wins.at))
+        given = (*_given(kept.windows, runs, cuts, wins), *_data(kept.windows, group, columns), out, valid)
+        _looped(kept, given, np.array([0, -1, 0, 0]), where)
+        answers.update(group.answers(out, valid))
+    return answers
 
 
 def _by_row(
@@ -158,13 +211,8 @@ def _by_row(
         if kept.queue is not None:
             kept.queue.begin(runs.key, found.waiting + 1, keep)
         out, valid = group.room(len(rows))
-        data = _data(kept.windows, group, columns)
-        at = np.array([0, -1])
-
-        def run(cells: Any, where: Any, kept: GroupState = kept, data: Any = data, room: Any = (out, valid)) -> bool:
-            return kept.loop(*cells, *_given(kept.windows, stretches, found.lo, found.hi), *data, *room, where)
-
-        _looped(kept, run, at, lambda: _named_row(found, int(at[1])))
+        given = (*_given(kept.windows, stretches, found.lo, found.hi), *_data(kept.windows, group, columns), out, valid)
+        _looped(kept, given, np.array([0, -1]), lambda i: f"the window of row {i}: {found.hi[i] - found.lo[i]} rows")
         answers.update(group.answers(out, valid))
     return plan.arrangement.finished(answers)
 
@@ -180,24 +228,16 @@ def _given(windows: KeyedWindows, *arrays: Any) -> tuple:
     return tuple(type(a)(*(column.tolist() for column in a)) if isinstance(a, tuple) else a.tolist() for a in arrays)
 
 
-def _looped(kept: GroupState, run: Callable[[Any, Any], bool], at: np.ndarray, where: Callable[[], str]) -> None:
+def _looped(kept: GroupState, given: tuple, at: np.ndarray, where: Callable[[int], str]) -> None:
     """Runs a loop to its end, with more log where it asks for it; an error names the window."""
     try:
-        while not run([part.cells() for part in kept.parts], at):
+        while not kept.loop(*(part.cells() for part in kept.parts), *given, at):
             for part in kept.parts:
                 part.more_log(1024)
     except CompilationFailed:
         raise
     except OverflowError as error:
-        raise OverflowError(f"{error} ({where()})") from error
+        raise OverflowError(f"{error} ({where(int(at[-1]))})") from error
     except Exception as error:
-        error.add_note(f"in {where()}")
+        error.add_note(f"in {where(int(at[-1]))}")
         raise
-
-
-def _named_window(name: str, found: Walked, w: int) -> str:
-    return f"window '{name}' from {found.start[w]} to {found.end[w]}"
-
-
-def _named_row(found: ByRow, i: int) -> str:
-    return f"the window of row {i}: {found.hi[i] - found.lo[i]} rows"

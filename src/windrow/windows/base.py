@@ -79,6 +79,9 @@ class Window:
         """Which keys may be forgotten: to go on without what is known of them changes no answer."""
         raise NotImplementedError
 
+    #: its slices may be shared with other windows along the same measure
+    shares: ClassVar[bool] = False
+
     @property
     def late_slices(self) -> bool:
         """Whether a row tells its slice, whatever came before it."""

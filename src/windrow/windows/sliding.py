@@ -37,6 +37,7 @@ class Periodic(Window):
     """[origin + k·every, origin + k·every + range) for each k."""
 
     kind: ClassVar[str] = "sliding"
+    shares: ClassVar[bool] = True
     range: Any
     every: Any
     origin: Any
