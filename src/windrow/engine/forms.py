@@ -115,8 +115,8 @@ def interpreted(form: Form) -> Form:
 
     return replace(
         form, combine=_python(form.combine), inverse=form.inverse and _python(form.inverse), get=get, put=put, cut=cut,
-        put_link=put_link, get_link=operator.getitem, jit=plain, whole=plain, lift_at=_python(form.lift_at), store=_python(form.store),
-        mark=_python(form.mark),
+        put_link=put_link, get_link=operator.getitem, jit=plain, whole=plain, lift_at=_python(form.lift_at),
+        store=_python(form.store), mark=_python(form.mark),
     )  # fmt: skip
 
 

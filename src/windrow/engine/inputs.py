@@ -13,7 +13,11 @@ from windrow.errors import WindrowError
 ARROW_NUMBERS = ("bool", "float", "double", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 
-@dataclass(frozen=True)
+#: NumPy takes its time to tell a type's name
+KINDS = {"d": "float64", "l": "int64", "?": "bool", "O": "object"}
+
+
+@dataclass(slots=True, eq=False)
 class Column:
     """One input column; `mask` is true where there is a value, None where there is one everywhere."""
 
@@ -23,7 +27,8 @@ class Column:
 
     @property
     def kind(self) -> str:
-        return self.values.dtype.name
+        dtype = self.values.dtype
+        return KINDS.get(dtype.char) or dtype.name
 
     def objects(self) -> list:
         """Python's own objects, None for null, as the plain engine wants them."""
@@ -69,6 +74,8 @@ def column_of(array: np.ndarray, mask: np.ndarray | None = None) -> Column:
     if array.ndim != 1:
         raise WindrowError(f"a column has one dimension, not {array.ndim}")
     dtype = array.dtype
+    if dtype.char in "dl?" and array.flags.c_contiguous and dtype.isnative:
+        return Column(array, mask, dtype)
     if dtype.kind in "mM":
         nat = np.isnat(array)
         if nat.any():

@@ -27,8 +27,8 @@ from windrow.engine.state import WindowState, by_hand, new_store
 from windrow.engine.state import grown as grown_window
 from windrow.engine.table import Pool, Table, bits, blocks_of, grown, stretches
 
-#: a key's words: slices f to e are in the algorithm, `o`: a slice is open; capacity and blocks; then the algorithm's ints,
-#: the open slice and the algorithm's partials
+#: a key's words: slices f to e are in the algorithm, `o`: a slice is open; capacity and blocks; then the
+#: algorithm's ints, the open slice and the algorithm's partials
 SLICE_F, SLICE_E, OPEN, CAPACITY, VALS, AGGS, LINKS = range(7)
 OWN = 7
 #: what compiled loops work on: the table's words (their address and the bytes of a row), which word is the first one of

@@ -14,8 +14,8 @@ from typing import Any
 from windrow.engine.forms import Form
 from windrow.engine.keyed import SPARE, Access
 
-#: stretches of rows by key; the first of each run's cuts and windows (one entry more than runs); the first slice that is
-#: needed after it
+#: stretches of rows by key; the first of each run's cuts and windows (one entry more than runs); the first slice
+#: that is needed after it
 Runs = namedtuple("Runs", "key begin end cuts wins keep")
 #: cut c is before row at[c]; of the slices, those from number keep[c] on are still needed
 Cuts = namedtuple("Cuts", "at keep")
@@ -59,6 +59,7 @@ def sliced(form: Form, kernel: Any, access: Access, lift_at: Callable | None = N
             end, last_cut, last_win = runs.end[u], runs.cuts[u + 1], runs.wins[u + 1]
             more = True
             while more:
+                at[3] = w  # an error names the window that was being filled
                 if full(s, e - f + SPARE):
                     save(state, k, f, e, o, p, r)
                     at[0], at[1], at[2], at[3] = u, i, c, w
@@ -73,7 +74,6 @@ def sliced(form: Form, kernel: Any, access: Access, lift_at: Callable | None = N
                         p = combine(p, lift(columns, masks, j))
                 i = z
                 if w < last_win and wins.at[w] == i:
-                    at[3] = w
                     f, r = evict_to(s, r, f, e, wins.lo[w])
                     if f == e:
                         answer = p
@@ -125,7 +125,7 @@ def by_row(form: Form, kernel: Any, access: Access) -> Callable:
     `hi[i]` is behind row i, so that no row waits. `at` is [run, row].
     """
     clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
-    lift, identity, no_rows = form.lift_at, form.identity, empty_window(form)
+    lift, no_rows = form.lift_at, empty_window(form)
     store, mark = form.store, form.mark
     opened, load, save, store_of, full = access
 
@@ -175,8 +175,8 @@ def by_row(form: Form, kernel: Any, access: Access) -> Callable:
 def by_row_waiting(form: Form, kernel: Any, access: Access, queue: Any, queue_access: Access) -> Callable:
     """The same where rows wait: row i is in no window before a later row comes. Those that wait are in a queue."""
     clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
-    queue_clear, queue_insert, queue_evict = queue.clear, queue.insert, queue.evict
-    lift, identity, get, no_rows = form.lift_at, form.identity, form.get, empty_window(form)
+    queue_insert, queue_evict = queue.insert, queue.evict
+    lift, get, no_rows = form.lift_at, form.get, empty_window(form)
     store, mark = form.store, form.mark
     opened, load, save, store_of, full = access
     queue_opened, queue_load, queue_save, queue_store, queue_full = queue_access
@@ -272,6 +272,7 @@ def shared(form: Form, kernel: Any, access: Access, answer: Callable) -> Callabl
             end, last_cut, last_win = runs.end[u], runs.cuts[u + 1], runs.wins[u + 1]
             more = True
             while more:
+                at[3] = w  # an error names the window that was being filled
                 if full(s, 2 * (e - f) + SPARE):
                     save(state, k, f, e, o, p, r)
                     at[0], at[1], at[2], at[3] = u, i, c, w
@@ -286,7 +287,6 @@ def shared(form: Form, kernel: Any, access: Access, answer: Callable) -> Callabl
                         p = combine(p, lift(columns, masks, j))
                 i = z
                 if w < last_win and wins.at[w] == i:
-                    at[3] = w
                     total = p
                     if wins.lo[w] < e:
                         total = answer(s, r.E - (e - wins.lo[w]), r.E)

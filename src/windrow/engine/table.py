@@ -1,7 +1,7 @@
 """What is known of each key: a row of 8-byte words. And pools of slots, of which a key has blocks.
 
-Walks, window algorithms and counters each have some columns of the one table, so that to keep the state of the keys that
-a step touches is to copy their rows, and to take the step back is to write them back.
+Walks, window algorithms and counters each have some columns of the one table. To keep the state of the keys that a step
+touches is to copy their rows, and to take the step back is to write them back.
 """
 
 from __future__ import annotations

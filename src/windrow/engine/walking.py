@@ -1,4 +1,4 @@
-"""What the walks of window kinds share: they go through a step's rows by key and say where slices begin and windows end.
+"""What the walks of window kinds share. A walk goes through a step's rows and says where slices begin and windows end.
 
 A walk needs no aggregate, so it is compiled once for all queries. It keeps what it knows of a key in some words of the
 key's row and, where it must know every open slice or window, in a ring. Where it runs out of room it returns, is given
@@ -23,8 +23,8 @@ OWN = 5
 #: how a walk ends
 DONE, NO_ROOM, NO_RING = 0, 1, 2
 
-#: what a walk writes. Cut c is before row cut_at[c], and slices from number cut_keep[c] on are needed there. Window w is
-#: answered before row win_at[w] from slice win_lo[w] on; whole[w] is false where its end is not known yet.
+#: what a walk writes. Cut c is before row cut_at[c], and slices from number cut_keep[c] on are needed there. Window w
+#: is answered before row win_at[w] from slice win_lo[w] on; whole[w] is false where its end is not known yet.
 #: For run u: where its cuts and windows begin, from which slice on it needs them, and the most it had at once
 Out = namedtuple("Out", "cut_at cut_keep win_at win_lo start end whole cuts wins keep peak")
 #: what a walk knows: rows of words, the same as numbers of the measure's type, its first word, the ring's columns

@@ -37,8 +37,8 @@ class Frame(ABC):
         self.rows = rows
         self._columns: dict[str, Column] = {}
         self._times: dict[str, Times] = {}
-        again = [name for name in dict.fromkeys(self.names) if self.names.count(name) > 1]
-        if again:
+        if len(set(self.names)) < len(self.names):
+            again = [name for name in dict.fromkeys(self.names) if self.names.count(name) > 1]
             raise WindrowError(f"column names must differ; {again[0]!r} is there more than once")
 
     def column(self, name: str) -> Column:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine.inputs import Column, object_array, read_columns
+from windrow.engine.inputs import Column, column_of, object_array, read_columns
 from windrow.errors import WindrowError
 from windrow.frames.base import Frame, Key
 from windrow.frames.outputs import fitted, hashable, listed
@@ -22,9 +22,10 @@ class ArrayFrame(Frame):
         self.data = data
         lengths = {}
         for name, values in data.items():
-            if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__") or np.isscalar(values):
-                raise WindrowError(f"column {name!r} is not an array or a list but {type(values).__name__}")
-            if getattr(values, "ndim", 1) != 1:
+            if type(values) is not np.ndarray:
+                if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__") or np.isscalar(values):
+                    raise WindrowError(f"column {name!r} is not an array or a list but {type(values).__name__}")
+            elif values.ndim != 1:
                 raise WindrowError(f"column {name!r} has {values.ndim} dimensions; a column has one")
             lengths[name] = len(values)
         if len(set(lengths.values())) > 1:
@@ -96,6 +97,8 @@ class ArrayFrame(Frame):
 
 
 def _read(values: Any) -> Column:
+    if type(values) is np.ndarray and values.dtype != object:
+        return column_of(values)
     return read_columns((values,))[0]
 
 

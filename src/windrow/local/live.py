@@ -14,7 +14,6 @@ from windrow.engine.inputs import object_array
 from windrow.errors import WindrowError
 from windrow.frames import Frame, Output, Values
 from windrow.local.arrivals import FOREVER, NEVER, Arrivals
-from windrow.local.held import Held
 from windrow.local.intake import Intake, column_measures, measure_dtype, take_in
 from windrow.local.labels import Labels
 from windrow.local.ordering import OrderedRows, Readable
@@ -23,9 +22,10 @@ from windrow.local.snapshots import restore, saved
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, arrange
 from windrow.sharing.lane import Found
+from windrow.step.choosing import planned
+from windrow.step.held import Held
 from windrow.step.keys import Keys
 from windrow.step.pending import Pending
-from windrow.step.choosing import planned
 from windrow.step.saving import label_columns
 from windrow.step.state import State
 from windrow.step.step import Results, step
@@ -92,10 +92,9 @@ class Live:
     def __init__(self, query: Query) -> None:
         self.query = query
         self.report = Report()
-        self.late: Any = None
-        self.rejected: Any = None
         self.closed = False
-        self.template: Frame = frames.read({})  # results are of its kind and types
+        self.template: Frame = frames.read({})  # the frame of the last push: results are of its kind and types
+        self._out: tuple[Frame, np.ndarray, np.ndarray] | None = None  # its rows that were late, or rejected
         self.door = Door(query)
         self.pending = Pending()
         self.labels = Labels()
@@ -103,6 +102,16 @@ class Live:
         self.last: dict[str, dict[int, tuple]] = {name: {} for name in query.windows}  # for changes_only
         self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
         self.forgets = not query.changes_only
+
+    @property
+    def late(self) -> Any:
+        """The rows of the last push that came too late."""
+        return None if self._out is None else self._out[0].take(self._out[1])
+
+    @property
+    def rejected(self) -> Any:
+        """The rows of the last push that had no time, or no place along a window's column."""
+        return None if self._out is None else self._out[0].take(self._out[2])
 
     def __enter__(self) -> Live:
         return self
@@ -127,9 +136,11 @@ class Live:
         with self._all_or_nothing():
             frame = frames.read(rows)
             admitted, late, rejected = self.door.admit(frame)
-            self.template = frame.pick(np.empty(0, np.int64))
-            self.late, self.rejected = frame.take(late), frame.take(rejected)
-            self.report = self.report.plus(rows_in=frame.rows, late=len(late), rejected=len(rejected))
+            self.template, self._out = frame, (frame, late, rejected)
+            before = self.report
+            self.report = Report(
+                before.rows_in + frame.rows, before.rows_out, before.late + len(late), before.rejected + len(rejected)
+            )
             return self._results(admitted)
 
     def advance(self, when: Any) -> Any:
@@ -180,7 +191,7 @@ class Live:
     def _all_or_nothing(self) -> Iterator[None]:
         """What is done within happens as a whole, or not at all."""
         door, pending, labels = self.door, self.pending, self.labels
-        mine = self.report, self.late, self.rejected, self.closed, self.template, self.state
+        mine = self.report, self._out, self.closed, self.template, self.state
         at_door = door.newest, door.watermark, door.times, len(door.kinds)
         waiting = pending.runs, pending.came
         lengths = {name: len(values) for name, values in labels.values.items()}
@@ -191,7 +202,7 @@ class Live:
             if self.state is not None:
                 self.state.rollback()
             door.keys.rollback()
-            self.report, self.late, self.rejected, self.closed, self.template, self.state = mine
+            self.report, self._out, self.closed, self.template, self.state = mine
             door.newest, door.watermark, door.times, kinds = at_door
             while len(door.kinds) > kinds:
                 door.kinds.popitem()
@@ -279,7 +290,8 @@ class Live:
         keys = door.keys.all() if self.closed else None
         results = step(state, rows, columns, self._until(), self.closed, keys)
         made = self._by_row(ready, ordered, results) if self.query.per_row else self._once(results.ended)
-        self.report = self.report.plus(rows_out=len(next(iter(made.values()))))
+        now = self.report
+        self.report = Report(now.rows_in, now.rows_out + len(next(iter(made.values()))), now.late, now.rejected)
         return frames.build(self.template, made)
 
     def _until(self) -> int:
@@ -317,7 +329,8 @@ class Live:
             hold_back(rows.codes, [along(measure) for measure in self.peers], wait)
         as_they_came = np.argsort(at)
         rows, wait = rows.at(as_they_came), wait[as_they_came]
-        self.report = self.report.plus(rejected=back)
+        if back:
+            self.report = self.report.plus(rejected=back)
         if not wait.any():
             return rows
         waiting = np.flatnonzero(wait)

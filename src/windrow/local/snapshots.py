@@ -12,9 +12,9 @@ from windrow.engine.inputs import Column, object_array
 from windrow.engine.snapshot import opened, sealed
 from windrow.errors import SnapshotError
 from windrow.frames import from_outline, outlined
-from windrow.local.held import Held
 from windrow.query import Report
 from windrow.step import saving
+from windrow.step.held import Held
 from windrow.step.keys import one_nan
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def saved(live: Live) -> bytes:
         "identity": list(live.query.identity().items()),
         "report": [live.report.rows_in, live.report.rows_out, live.report.late, live.report.rejected],
         "closed": live.closed,
-        "frame": outlined(live.template),
+        "frame": outlined(live.template.pick(np.empty(0, np.int64))),
         "door": (live.door.newest, live.door.watermark, None if live.door.times is None else live.door.times.unit),
         "kinds": [(name, kind, dtype.str) for name, (kind, dtype) in live.door.kinds.items()],
         "keys": live.door.keys.columns(keys.tolist()) if live.query.by else [],

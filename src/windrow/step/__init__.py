@@ -1,1 +1,1 @@
-"""One state, one step: what a query needs (`plan`), what it knows of each key (`state`), rows in and results out (`step`)."""
+"""What a query needs (`plan`), what it knows of each key (`state`), and one step: rows in, results out (`step`)."""

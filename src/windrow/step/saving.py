@@ -90,7 +90,7 @@ def _dump_windows(part: KeyedWindows, group: Group, keys: np.ndarray) -> Any:
     dumped = []
     for j, slots in enumerate(part.slots):
         sizes = part.slots_of(capacity, j)
-        which, at = stretches(part.word(keys, VALS + j), sizes)
+        _, at = stretches(part.word(keys, VALS + j), sizes)
         dumped.append(tuple(column[at] for column in slots.columns) if len(at) else None)
     return dumped
 
@@ -109,7 +109,7 @@ def _load_windows(part: KeyedWindows, group: Group, keys: np.ndarray, dumped: An
         base = np.zeros(len(keys), np.int64)
         base[there] = slots.take(blocks[there])
         part.table.words[keys, part.first + VALS + j] = base
-        which, at = stretches(base, part.slots_of(capacity, j))
+        _, at = stretches(base, part.slots_of(capacity, j))
         if columns is None or len(columns[0]) != len(at):
             raise SnapshotError("the saved state does not fit together: slots are missing")
         for column, values in zip(slots.columns, columns, strict=True):

@@ -83,9 +83,7 @@ class State:
         self.ring: SharedRing | None = None
         if plan.shared:
             self.ring = SharedRing(self.table)
-            self.groups[SHARED] = [
-                GroupState(self.table, None, group, "flat_fit") for group in plan.arrangement.groups
-            ]
+            self.groups[SHARED] = [GroupState(self.table, None, group, "flat_fit") for group in plan.arrangement.groups]
         self.due = Due()
         self.until = LOWEST  # event time
         self.timed = any(window.measure == TIME for window in plan.windows.values())
@@ -162,7 +160,8 @@ class State:
         return found
 
     def forget(self, keys: np.ndarray) -> None:
-        """The keys' numbers may be given to other keys."""
+        """The keys' numbers may be given to other keys. Between steps: it cannot be taken back."""
         for part in self.parts:
             part.forget(keys)
+            part.commit()
         self.table.forget(keys)

@@ -140,15 +140,14 @@ def _runs(own: np.ndarray, begin: np.ndarray, every: np.ndarray, n: int) -> tupl
     return first, last
 
 
-def _ended(
-    state: State, name: str, runs: Runs, found: Walked, columns: Mapping[str, Column], keep: bool
-) -> Ended:
+def _ended(state: State, name: str, runs: Runs, found: Walked, columns: Mapping[str, Column], keep: bool) -> Ended:
     """The windows that one window's walk found, answered from its own ring."""
     slices = SliceRuns(runs.key, runs.begin, runs.end, found.cuts, found.wins, found.keep)
     cuts, wins = Cuts(found.cut_at, found.cut_keep), Wins(found.win_at, found.win_lo)
 
     def where(w: int) -> str:
-        return f"window '{name}' from {found.start[w]} to {found.end[w]}"
+        known = f" from {found.start[w]} to {found.end[w]}" if w < len(found.start) else ""
+        return f"window '{name}'{known}"
 
     answers = _answers(state, name, slices, cuts, wins, found.peak, columns, keep, where)
     return _told(name, runs, found, state.plan.arrangement.finished(answers))
@@ -163,6 +162,8 @@ def _shared(
     sizes = np.cumsum([0] + [len(found.win_at) for found in walked.values()])
 
     def where(w: int) -> str:
+        if w >= len(merged.order):
+            return f"windows {', '.join(walked)}"
         place = int(merged.order[w])
         j = int(np.searchsorted(sizes, place, "right")) - 1
         name = list(walked)[j]

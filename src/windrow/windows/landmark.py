@@ -14,8 +14,8 @@ from windrow.engine.walks import HIGHEST, check_room
 from windrow.windows.base import TIME, Measure, StepRows, Window
 from windrow.windows.predicates import Predicate
 
-#: of the landmark that is open (where E > F): its value, the end of the step that its newest row is in, and whether that
-#: step has a row that was not reported yet
+#: of the landmark that is open (where E > F): its value, the end of the step that its newest row is in, and whether
+#: that step has a row that was not reported yet
 FIRST, STEP, ROWS_IN_STEP = OWN, OWN + 1, OWN + 2
 
 

@@ -1,0 +1,109 @@
+"""A push that fails is as if it had not been: the snapshot before and after are the same bytes, for every kind."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import windrow
+from tests.query.own_windows import Counted
+from windrow import agg, win
+from windrow.swag import ALGORITHMS
+
+WINDOWS = {
+    "sliding": win.sliding("50 seconds", every="7 seconds"),
+    "tumbling rows": win.tumbling(5),
+    "session": win.session("9 seconds"),
+    "punctuated": win.punctuated("x < 20"),
+    "landmark": win.landmark("x < 10", every="20 seconds"),
+    "last": win.last(4, every="11 seconds"),
+    "trailing rows": win.trailing(6),
+    "trailing time": win.trailing("40 seconds"),
+    "trailing left": win.trailing("40 seconds", closed="left"),
+    "user-defined": win.user_defined(Counted),
+}
+#: both raise for a value of 666, the one compiled, the other in plain Python; neither is commutative
+COMPILED = windrow.Aggregate(
+    lift=lambda x: (1 + 0 // (x - 666), x, x),
+    combine=lambda a, b: b if a[0] == 0 else (a if b[0] == 0 else (a[0] + b[0], a[1], b[2])),
+    lower=lambda p: p[1] * 1000 + p[2],
+    identity=(0, 0, 0),
+    name="first and last",
+)
+PLAIN = windrow.Aggregate(
+    lift=lambda x: [0 // (x - 666) + x],
+    combine=lambda a, b: a + b,
+    lower=lambda p: str(p),
+    identity=[],
+    name="all",
+)
+
+
+def rows(rnd: random.Random, begin: int, count: int, bad: bool) -> dict[str, np.ndarray]:
+    times = np.sort(np.array([begin + rnd.randrange(20) for _ in range(count)])) * 1_000_000
+    values = np.array([rnd.randrange(100) for _ in range(count)])
+    if bad:
+        values[rnd.randrange(count)] = 666
+    return {"t": times, "k": np.array([rnd.randrange(3) for _ in range(count)]), "x": values}
+
+
+@pytest.mark.parametrize("of", [COMPILED, PLAIN], ids=["compiled", "plain"])
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_push_that_fails_leaves_no_trace(name: str, of: windrow.Aggregate) -> None:
+    rnd = random.Random(name)
+    aggregates = {"a": agg.max("x"), "b": of("x"), "c": agg.last("x")}
+    query = windrow.Query(time="t", by="k", windows=WINDOWS[name], aggregates=aggregates, lateness="5 seconds")
+    live, clean = query.open(), query.open()
+    failed = 0
+    for step in range(25):
+        batch = rows(rnd, 100 * step, rnd.randrange(1, 12), bad=False)
+        if step:
+            bad, later = rows(rnd, 100 * step + 20, 9, bad=True), rows(rnd, 100 * step + 60, 1, bad=False)
+            bad = {column: np.concatenate([batch[column], bad[column], later[column]]) for column in batch}
+            before = live.snapshot()
+            try:
+                live.push(bad)
+            except ZeroDivisionError:
+                failed += 1
+                assert live.snapshot() == before
+            else:  # no window has looked at that row
+                clean.push(bad)
+                continue
+        ours, theirs = live.push(batch), clean.push(batch)
+        for column in theirs:
+            assert ours[column].tolist() == theirs[column].tolist(), column
+    assert failed > 5
+    ours, theirs = live.close(), clean.close()
+    assert all(ours[column].tolist() == theirs[column].tolist() for column in theirs)
+
+
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in ("subtract_on_evict", "fiba")])
+@pytest.mark.parametrize("window", ["sliding", "trailing rows", "trailing left"])
+def test_every_algorithm_steps_back(window: str, algorithm: str) -> None:
+    """In plain Python; the compiled form of each is tried by the slow test below."""
+    steps_back(window, algorithm, PLAIN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in ("subtract_on_evict", "fiba")])
+@pytest.mark.parametrize("window", ["sliding", "trailing rows", "trailing left"])
+def test_every_compiled_algorithm_steps_back(window: str, algorithm: str) -> None:
+    steps_back(window, algorithm, COMPILED)
+
+
+def steps_back(window: str, algorithm: str, of: windrow.Aggregate) -> None:
+    rnd = random.Random(algorithm)
+    query = windrow.Query(time="t", by="k", windows=WINDOWS[window], aggregates={"a": of("x")}, algorithm=algorithm)
+    live, clean = query.open(), query.open()
+    for step in range(40):
+        batch = rows(rnd, 20 * step, rnd.randrange(1, 30), bad=False)
+        if step % 3 == 1:
+            bad = rows(rnd, 20 * step, 30, bad=True)
+            before = live.snapshot()
+            with pytest.raises(ZeroDivisionError):
+                live.push(bad)
+            assert live.snapshot() == before
+        ours, theirs = live.push(batch), clean.push(batch)
+        assert all(ours[column].tolist() == theirs[column].tolist() for column in theirs)
