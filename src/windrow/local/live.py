@@ -229,7 +229,7 @@ class Live:
         algorithm = query.algorithm
         if algorithm in ("auto", "fiba"):
             algorithm = "daba_lite" if query.favor == "latency" else "two_stacks_lite"
-        plan = Plan(windows, arrangement, dict.fromkeys(windows, algorithm), dtypes, query.partial)
+        plan = Plan(windows, arrangement, dict.fromkeys(windows, algorithm), dtypes, query.partial, rows.columns)
         self.state = State(plan)
         return self.state
 
