@@ -234,6 +234,59 @@ def by_row_waiting(form: Form, kernel: Any, access: Access, queue: Any, queue_ac
     return run
 
 
+#: stretches of rows by key; rows before `fresh` are taken in without a policy
+PolicyRuns = namedtuple("PolicyRuns", "key begin end fresh")
+#: how `by_policy` ends: it is done, or there is no room in the log, or none for a row more in the key's window
+DONE, NO_LOG, NO_ROOM = 0, 1, 2
+
+
+def by_policy(form: Form, kernel: Any, access: Access, view: Callable, goes: Callable) -> Callable:
+    """`run(state, runs, columns, masks, out, valid, lo, at)`: for each row the first row of its window, lo[i].
+
+    Paper 4 §4.1.4: insert, then enforce the slide policy. `view(partial, out, valid)` is what a policy sees of a
+    partial; `goes((total, out, valid), old)` whether an oldest part goes. `at` is [run, row].
+    """
+    insert, query, size, enforce = kernel.insert, kernel.query, kernel.size, kernel.policed(goes)
+    lift = form.lift_at
+    opened, load, save, store_of, full = access
+
+    @form.whole
+    def run(state, runs, columns, masks, out, valid, lo, at):
+        state = opened(state)
+        u, i = at[0], at[1]
+        while u < len(runs.key):
+            k = runs.key[u]
+            s = store_of(state, k)
+            f, e, o, p, r = load(state, k)
+            if i < 0:
+                i = runs.begin[u]
+            while i < runs.end[u]:
+                how = DONE
+                if size(r) > s.mask:
+                    how = NO_ROOM
+                elif full(s, 4 * (r.h + 3) * (r.h + 3)):  # log2 n single evictions, each with a write or two a level
+                    how = NO_LOG
+                if how != DONE:
+                    save(state, k, f, e, o, p, r)
+                    at[0], at[1] = u, i
+                    return how
+                at[1] = i
+                r = insert(s, r, lift(columns, masks, i))
+                e += 1
+                if i >= runs.fresh[u]:
+                    r = enforce(s, r, (view(query(s, r), out, valid), out, valid))
+                f = e - size(r)
+                lo[i] = f
+                i += 1
+            save(state, k, f, e, o, p, r)
+            u += 1
+            i = -1
+        at[0] = u
+        return DONE
+
+    return run
+
+
 def empty_window(form: Form) -> Callable:
     """(out, valid, i): the answer of a window without rows."""
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from windrow.engine.compiler import cached, whole
 from windrow.engine.table import Pool, Table, blocks_of, grown, stretches
+
+if TYPE_CHECKING:
+    from windrow.aggregates.base import Aggregate
+    from windrow.engine.keyed import KeyedWindows
 
 #: words that every kind has: slices (or rows) F to E are in use; F when the step began, which must be found again
 #: if it is taken back (-1: nothing was there); the ring's block
@@ -63,6 +67,11 @@ class WalkState:
         self.first = table.add([0] * OWN + list(words))
         self.width = OWN + len(words)
         self.ring = Pool([np.int64, self.dtype])
+
+    @property
+    def kept(self) -> list[tuple[KeyedWindows, Aggregate]]:
+        """The windows that the kind itself keeps, and of which aggregate."""
+        return []
 
     def word(self, keys: np.ndarray, word: int) -> np.ndarray:
         """A word of some keys."""

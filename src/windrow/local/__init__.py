@@ -6,12 +6,10 @@ from windrow.local.batch import Local
 from windrow.local.live import Live
 from windrow.local.old_live import OldLive
 from windrow.query import OPENERS, RUNNERS, Query
-from windrow.windows.kinds import Policy
 
 
 def _kind(query: Query) -> Any:
-    old = query.store is not None or any(isinstance(window, Policy) for window in query.windows.values())
-    return OldLive if old else Live
+    return Live if query.store is None else OldLive
 
 
 RUNNERS.append(Local())

@@ -111,7 +111,7 @@ class Batch:
 
     def _stepped(self, ordered: Ordered, windows: dict[str, Window]) -> Results:
         """One step from an empty state to the end of all rows."""
-        state = State(planned(self.query, windows, self.arrangement, self._dtypes(windows)))
+        state = State(planned(self.query, windows, self.arrangement, self._dtypes(windows), {}))
         state.grow(ordered.size)
         measures = {m: ordered.pick(values) for m, values in self.intake.measures.items()}
         rows = StepRows(ordered.key, measures, ordered.readable())

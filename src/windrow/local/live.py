@@ -237,7 +237,7 @@ class Live:
         dtypes: dict[Measure, np.dtype] = {
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
         }
-        plan = planned(query, windows, arrangement, dtypes)
+        plan = planned(query, windows, arrangement, dtypes, rows.columns)
         self.state = State(plan)
         return self.state
 

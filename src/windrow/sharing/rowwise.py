@@ -14,7 +14,6 @@ import numpy as np
 from windrow.engine import edges
 from windrow.engine.grouping import order, segments
 from windrow.engine.inputs import Column
-from windrow.engine.user_policies import policy_bounds
 from windrow.sharing import passes
 from windrow.sharing.groups import Answer, Arrangement
 from windrow.sharing.lane import Found
@@ -119,7 +118,7 @@ class RowLane:
     ) -> tuple[dict[str, Answer], np.ndarray]:
         """The answers for the new rows, and the first row of each key that rows to come may need."""
         if isinstance(window, Policy):
-            first = policy_bounds(window.evict, dict(window.over), items.columns, seg, fresh)
+            first = window.first_rows(items.columns, seg, fresh)
             at = np.flatnonzero(np.arange(len(items)) >= np.repeat(fresh, np.diff(seg)))
             lo, hi = first[at], at + 1
             answers = self._between(items, self.algorithms[name], lo, hi)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from windrow.engine.inputs import Column
 from windrow.query import Query
 from windrow.sharing.groups import Arrangement
 from windrow.step.plan import Plan
@@ -13,16 +14,20 @@ from windrow.windows.base import Measure, Window
 
 
 def planned(
-    query: Query, windows: Mapping[str, Window], arrangement: Arrangement, dtypes: Mapping[Measure, np.dtype]
+    query: Query,
+    windows: Mapping[str, Window],
+    arrangement: Arrangement,
+    dtypes: Mapping[Measure, np.dtype],
+    columns: Mapping[str, Column],
 ) -> Plan:
-    """The plan of a query over rows of known types. `windows` are the query's, in the unit of its time column."""
+    """The plan of a query over rows with columns like these. `windows` are in the unit of its time column."""
     algorithm = query.algorithm
     if algorithm in ("auto", "fiba"):
         algorithm = "daba_lite" if query.favor == "latency" else "two_stacks_lite"
     shared = ()
     if query.algorithm in ("auto", "flat_fit") and query.favor == "throughput":
         shared = _sharing(windows)
-    return Plan(windows, arrangement, dict.fromkeys(windows, algorithm), dtypes, query.partial, shared)
+    return Plan(windows, arrangement, dict.fromkeys(windows, algorithm), dtypes, query.partial, shared, columns)
 
 
 def _sharing(windows: Mapping[str, Window]) -> tuple[str, ...]:

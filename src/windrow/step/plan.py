@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from windrow.engine.inputs import Column
 from windrow.sharing.groups import Arrangement
 from windrow.windows.base import Measure, Window
 
@@ -21,6 +22,7 @@ class Plan:
     dtypes: Mapping[Measure, np.dtype] = field(default_factory=dict)  # of each column that is a measure
     partial: bool = False
     shared: tuple[str, ...] = ()  # windows that share one ring of slices, if any do
+    columns: Mapping[str, Column] = field(default_factory=dict)  # like those of the rows, to tell their types
 
     def dtype(self, window: Window) -> np.dtype:
         """The type of a window's measure."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from windrow.aggregates.base import Aggregate
 from windrow.engine.columns import Store
 from windrow.engine.keyed import AGGS, CAPACITY, LINKS, OWN, VALS, KeyedWindows
 from windrow.engine.table import blocks_of, stretches
 from windrow.engine.walking import BASE, F0, SIZE, E, F, WalkState
 from windrow.errors import SnapshotError
-from windrow.sharing.groups import Group
 from windrow.step.state import DUE, State
 from windrow.windows.user_defined import UserState
 
@@ -21,16 +21,24 @@ def dump(state: State, keys: np.ndarray) -> dict[str, Any]:
     """What is known of these keys."""
     words = state.table.words[keys]
     content: dict[str, Any] = {"width": words.shape[1]}
-    walks, groups = [], []
+    walks, trees, groups = [], [], []
     for walk in state.walks.values():
         walks.append(_dump_walk(walk, keys))
         words[:, [walk.first + BASE, walk.first + SIZE, walk.first + F0]] = 0
+        for part, of in walk.kept:
+            trees.append(_dump_windows(part, of, keys))
+            _without_blocks(part, words)
     for part, group in _kept(state):
-        groups.append(_dump_windows(part, group, keys))
-        if part.form.compiled:
-            words[:, [part.first + base for base in (VALS, AGGS, LINKS)]] = 0
-    content |= {"words": words.ravel(), "walks": walks, "groups": groups}
+        groups.append(_dump_windows(part, group.of, keys))
+        _without_blocks(part, words)
+    content |= {"words": words.ravel(), "walks": walks, "trees": trees, "groups": groups}
     return content
+
+
+def _without_blocks(part: KeyedWindows, words: np.ndarray) -> None:
+    """Where slots lie is of no meaning elsewhere."""
+    if part.form.compiled:
+        words[:, [part.first + base for base in (VALS, AGGS, LINKS)]] = 0
 
 
 def load(state: State, content: dict[str, Any], keys: np.ndarray) -> None:
@@ -38,10 +46,13 @@ def load(state: State, content: dict[str, Any], keys: np.ndarray) -> None:
     if content["width"] != state.table.words.shape[1] or len(content["words"]) != len(keys) * content["width"]:
         raise SnapshotError("the saved state has another layout than this query")
     state.table.words[keys] = content["words"].reshape(len(keys), content["width"])
+    trees = iter(content["trees"])
     for walk, parts in zip(state.walks.values(), content["walks"], strict=True):
         _load_walk(walk, keys, parts)
+        for part, of in walk.kept:
+            _load_windows(part, of, keys, next(trees))
     for (part, group), dumped in zip(_kept(state), content["groups"], strict=True):
-        _load_windows(part, group, keys, dumped)
+        _load_windows(part, group.of, keys, dumped)
     due = state.table.words[keys, DUE]
     there = due < np.iinfo(np.int64).max
     state.due.push(keys[there], due[there])
@@ -83,9 +94,9 @@ def _load_walk(walk: WalkState, keys: np.ndarray, parts: Any) -> None:
         )
 
 
-def _dump_windows(part: KeyedWindows, group: Group, keys: np.ndarray) -> Any:
+def _dump_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray) -> Any:
     if not part.form.compiled:
-        return [_dump_cell(part, group, key) for key in keys.tolist()]
+        return [_dump_cell(part, of, key) for key in keys.tolist()]
     capacity = part.word(keys, CAPACITY)
     dumped = []
     for j, slots in enumerate(part.slots):
@@ -95,10 +106,10 @@ def _dump_windows(part: KeyedWindows, group: Group, keys: np.ndarray) -> Any:
     return dumped
 
 
-def _load_windows(part: KeyedWindows, group: Group, keys: np.ndarray, dumped: Any) -> None:
+def _load_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray, dumped: Any) -> None:
     if not part.form.compiled:
         for key, cell in zip(keys.tolist(), dumped, strict=True):
-            _load_cell(part, group, key, cell)
+            _load_cell(part, of, key, cell)
         return
     capacity = part.word(keys, CAPACITY)
     for j, (slots, columns) in enumerate(zip(part.slots, dumped, strict=True)):
@@ -116,8 +127,8 @@ def _load_windows(part: KeyedWindows, group: Group, keys: np.ndarray, dumped: An
             column[at] = values
 
 
-def _dump_cell(part: KeyedWindows, group: Group, key: int) -> Any:
-    save = _saver(part, group.of.dump)
+def _dump_cell(part: KeyedWindows, of: Aggregate, key: int) -> Any:
+    save = _saver(part, of.dump)
     f, e, o, p, r = part.plain.cells[key]
     store = part.plain.stores[key]
     registers = None
@@ -129,8 +140,8 @@ def _dump_cell(part: KeyedWindows, group: Group, key: int) -> Any:
     return f, e, o, save(p), registers, slots
 
 
-def _load_cell(part: KeyedWindows, group: Group, key: int, cell: Any) -> None:
-    read = _saver(part, group.of.load)
+def _load_cell(part: KeyedWindows, of: Aggregate, key: int, cell: Any) -> None:
+    read = _saver(part, of.load)
     f, e, o, p, registers, slots = cell
     r = None
     if registers is not None:

@@ -75,7 +75,7 @@ class State:
         self.walks: dict[str, WalkState] = {}
         self.groups: dict[str, list[GroupState]] = {}
         for name, window in plan.windows.items():
-            self.walks[name] = window.state(self.table, plan.dtype(window))
+            self.walks[name] = window.state_over(self.table, plan.dtype(window), plan.columns)
             if name not in plan.shared:
                 self.groups[name] = [
                     GroupState(self.table, window, group, plan.algorithms[name]) for group in plan.arrangement.groups
@@ -93,7 +93,9 @@ class State:
     @property
     def parts(self) -> list[Any]:
         """All that has blocks of slots."""
-        return [*self.walks.values(), *(part for groups in self.groups.values() for g in groups for part in g.parts)]
+        trees = (part for walk in self.walks.values() for part, _ in walk.kept)
+        windows = (part for groups in self.groups.values() for g in groups for part in g.parts)
+        return [*self.walks.values(), *trees, *windows]
 
     def grow(self, keys: int) -> None:
         """Room for so many keys."""

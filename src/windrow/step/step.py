@@ -78,7 +78,7 @@ def step(
     count = before + (runs_end - runs_begin)
     if state.counted:
         measures[ROWS] = np.repeat(before - runs_begin, runs_end - runs_begin) + np.arange(len(rows))
-    full = StepRows(rows.key, measures, rows.readable, rows.last)
+    full = StepRows(rows.key, measures, rows.readable, rows.last, keep)
     filled = runs_end > runs_begin
     newest = {}
     for measure, word in state.newest.items():

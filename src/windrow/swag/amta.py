@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.swag.base import Algorithm, Card, Monoid
-from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, grow, levels, rings
+from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, grow, levels, rings, search
 
 #: R0 ⊕ R1 is the window: the leftmost tree and the rest of the forest. aggs[0..S) is the Stack; h levels, n updates
 Registers = namedtuple("Registers", "R0 R1 S h n")
@@ -120,7 +120,38 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
     def size(r):
         return r.n
 
-    return TreeKernel(clear, insert, evict, query, size, cut, tools)
+    @m.jit
+    def held(s, l, p):
+        return get(s.vals, slot(s, l, p))
+
+    def policed(goes: Callable) -> Callable:
+        found, refresh = search(m, held, goes), tools.refresh
+
+        @m.whole
+        def enforce(s, r, asked):
+            """§4.2.4: row by row at first; after log2 n of them in bulk."""
+            singles, n = 1, r.n
+            while n > 3:
+                singles, n = singles + 1, n >> 1
+            sub = identity
+            go = True
+            while go and singles > 0 and r.n > 0:
+                old = combine(sub, held(s, 0, get_link(s.links, 0)))
+                go = goes(asked, old)
+                if go:
+                    r = evict(s, r)
+                    sub = old
+                    singles -= 1
+            if go and r.n > 0:
+                refresh(s, r.h)  # the values that single evictions left stale
+                k = found(s, r.h, sub, asked)
+                if k > 0:
+                    r = cut(s, r, k)
+            return r
+
+        return enforce
+
+    return TreeKernel(clear, insert, evict, query, size, cut, policed, tools)
 
 
 def slots(capacity: int) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.swag.base import Algorithm, Card, Monoid
-from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, grow, levels, rings
+from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, grow, levels, rings, search
 
 #: h levels over n updates. The top level is one pair: <*, *>, or <*, ∅> while n = 1
 Registers = namedtuple("Registers", "h n")
@@ -21,7 +21,7 @@ RINGS = rings(SPARE)
 
 
 def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
-    identity, put, get_link, put_link = m.identity, m.put, m.get_link, m.put_link
+    identity, get, put, get_link, put_link = m.identity, m.get, m.put, m.get_link, m.put_link
     tools = levels(m, layout(m))
     slot, pair, begin, realign, behead, refresh = tools
 
@@ -83,7 +83,24 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
     def size(r):
         return r.n
 
-    return TreeKernel(clear, insert, evict, query, size, cut, tools)
+    @m.jit
+    def held(s, l, p):
+        return get(s.vals, slot(s, l, p))
+
+    def policed(goes: Callable) -> Callable:
+        found = search(m, held, goes)
+
+        @m.whole
+        def enforce(s, r, asked):
+            """Alg. 2."""
+            k = found(s, r.h, identity, asked)
+            if k > 0:
+                r = cut(s, r, k)
+            return r
+
+        return enforce
+
+    return TreeKernel(clear, insert, evict, query, size, cut, policed, tools)
 
 
 def slots(capacity: int) -> tuple[int, int, int]:

@@ -63,7 +63,7 @@ def rings(spare: int) -> Callable[[Monoid], Layout]:
 
 
 class TreeKernel(NamedTuple):
-    """`Kernel` with the bulk operations beside it, which only the plain form runs."""
+    """`Kernel` with the bulk operations beside it."""
 
     clear: Callable  # (s) -> r
     insert: Callable  # (s, r, partial) -> r
@@ -71,6 +71,8 @@ class TreeKernel(NamedTuple):
     query: Callable  # (s, r) -> partial
     size: Callable  # (r) -> int
     cut: Callable  # (s, r, k) -> r: bulk eviction of the k oldest
+    #: (goes) -> enforce: (s, r, asked) -> r, the slide policy of which `goes(asked, old)` says whether `old` goes
+    policed: Callable[[Callable], Callable]
     levels: Levels
 
 
@@ -132,6 +134,45 @@ def levels(m: Monoid, layout: Layout) -> Levels:
             put(s.vals, slot(s, l, get_link(s.links, 2 * l)), v)
 
     return Levels(slot, pair, begin, realign, behead, refresh)
+
+
+def search(m: Monoid, held: Callable, goes: Callable) -> Callable:
+    """`found(s, h, sub, asked)`: Alg. 2, lines 1-20: how many of the oldest go, by a search from the root to a leaf.
+
+    `held(s, l, p)` is the partial at position p of level l. `goes(asked, old)` says whether an oldest part goes;
+    `sub` went before. The root pair is checked whole. Below, a pair whose parent stays need not be checked whole again,
+    and one that has no parent (AMTA's tail pairs, each the root of a tree: §4.2.4) is what comes next where all above
+    goes.
+    """
+    combine, get_link = m.combine, m.get_link
+
+    @m.whole
+    def found(s, h, sub, asked):
+        above = 0  # how many elements of the level above go
+        stays = False  # an element of the level above does
+        l = h - 1
+        while l >= 0:
+            H, T = get_link(s.links, 2 * l), get_link(s.links, 2 * l + 1)
+            start = H
+            if l < h - 1:
+                start = 2 * ((H >> 1) + above)  # Theorem 1: the children of the first that stays
+                stays = above < get_link(s.links, 2 * l + 3) - get_link(s.links, 2 * l + 2)
+            p = min(max(start, H), T)
+            end = T
+            if stays:
+                end = start + 1
+            go = True
+            while go and p < end:
+                old = combine(sub, held(s, l, p))
+                go = goes(asked, old)
+                if go:
+                    sub = old
+                    p += 1
+            above = p - H
+            l -= 1
+        return above
+
+    return found
 
 
 def grow(state: WindowState, capacity: int) -> WindowState:
@@ -300,26 +341,12 @@ class MonoidTree(Swag):
         raise NotImplementedError
 
     def _search(self, s: Any, h: int, goes: Callable[[Any], bool], sub: Any) -> int:
-        """Alg. 2, lines 1-20: how many of the oldest go, by a search from the root to a leaf (`sub` went before).
+        """How many of the oldest go, where `sub` went before."""
 
-        The root pair is checked whole. Below, a pair whose parent stays need not be checked whole again, and one that
-        has no parent (AMTA's tail pairs, each the root of a tree: §4.2.4) is what comes next where all above goes.
-        """
-        above = 0  # how many elements of the level above go
-        for l in range(h - 1, -1, -1):
-            H, T = int(s.links[2 * l]), int(s.links[2 * l + 1])
-            start = 2 * ((H >> 1) + above) if l < h - 1 else H  # Theorem 1: the children of the first that stays
-            p = min(max(start, H), T)
-            stays = l < h - 1 and above < s.links[2 * l + 3] - s.links[2 * l + 2]
-            end = start + 1 if stays else T
-            while p < end:
-                old = self.hand.combine(sub, self._held(l, p, self.hand))
-                if not goes(old):
-                    break
-                sub = old
-                p += 1
-            above = p - H
-        return above
+        def held(s: Any, l: int, p: int) -> Any:
+            return self._held(l, p, self.hand)
+
+        return int(search(self.hand, held, lambda asked, old: asked(old))(s, h, sub, goes))
 
     def _held(self, l: int, p: int, m: Monoid | None = None) -> Any:
         return (m or self.m).get(self.s.vals, self.k.levels.slot(self.s, l, p))

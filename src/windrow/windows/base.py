@@ -45,6 +45,7 @@ class StepRows:
     measures: Mapping[Measure, np.ndarray]  # event time, row numbers, columns
     readable: Mapping[str, Column]  # what predicates and user-defined windows see; read when asked for
     last: Mapping[Measure, np.ndarray] = field(default_factory=dict)  # of slices instead of rows: their newest values
+    keep: bool = True  # the step can be taken back
 
     def __len__(self) -> int:
         return len(self.key)
@@ -66,6 +67,10 @@ class Window:
     def state(self, table: Table, dtype: Any) -> WalkState:
         """What is known of each key, for a measure of this type."""
         raise NotImplementedError
+
+    def state_over(self, table: Table, dtype: Any, columns: Mapping[str, Column]) -> WalkState:
+        """The same for a kind that keeps aggregates of the rows: `columns` tell their types."""
+        return self.state(table, dtype)
 
     def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
         """Where slices begin and windows end in a step."""

@@ -1,0 +1,82 @@
+"""Policy windows: after each row, a user's function says how much of the oldest part goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from windrow.aggregates.base import Aggregate
+from windrow.engine.inputs import Column
+from windrow.engine.keyed_loops import PolicyRuns
+from windrow.engine.policy_state import PolicyState
+from windrow.engine.table import Table
+from windrow.engine.walking import ByRow, Runs, WalkState
+from windrow.engine.walks import HIGHEST
+from windrow.swag.amta import ALGORITHM
+from windrow.windows.base import ROWS, Measure, StepRows, Window
+
+
+@dataclass(frozen=True)
+class Policy(Window):
+    """After each row, `evict(total, old)` says how much of the oldest part goes."""
+
+    kind: ClassVar[str] = "policy"
+    per_row: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = False
+    evict: Callable[[Any, Any], bool]
+    over: tuple[tuple[str, Aggregate], ...]
+    measure: Measure
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for _, aggregate in self.over for name in aggregate.columns))
+
+    def __str__(self) -> str:
+        return f"policy over {', '.join(f'{name}={aggregate!r}' for name, aggregate in self.over)}"
+
+    def state_over(self, table: Table, dtype: Any, columns: Mapping[str, Column]) -> WalkState:
+        return PolicyState(table, ALGORITHM, self.evict, self.over, columns)
+
+    def bounds(self, state: WalkState, runs: Runs, rows: StepRows) -> ByRow:
+        """For each row the rows of its window, by their numbers in the key."""
+        assert isinstance(state, PolicyState)
+        number = rows.measures[ROWS]
+        stretches = PolicyRuns(runs.key, runs.begin, runs.end, runs.begin)
+        lo, hi = state.bounds(stretches, rows.readable, len(rows), number, rows.keep), number + 1
+        filled = np.flatnonzero(runs.end > runs.begin)
+        first, peak, keep = np.zeros((3, len(runs.key)), np.int64)
+        if len(filled):
+            begin = runs.begin[filled]
+            first[filled], keep[filled] = number[begin], lo[runs.end[filled] - 1]
+            peak[filled] = np.maximum.reduceat(hi - lo, begin)
+        return ByRow(lo, hi, first, peak, np.zeros(len(runs.key), np.int64), keep)
+
+    def first_rows(self, columns: Mapping[str, Column], seg: np.ndarray, fresh: np.ndarray) -> np.ndarray:
+        """For each item of a table the first item of its window.
+
+        Args:
+            seg: where each key's items begin; the last entry is the number of items.
+            fresh: for each key its first new item. Items before it are in the window already: no policy runs on them.
+
+        >>> from windrow import agg, win
+        >>> three_rows = win.policy(lambda total, old: total.n - old.n >= 3, over={"n": agg.count()})
+        >>> three_rows.first_rows({}, np.array([0, 5]), np.array([0])).tolist()
+        [0, 0, 0, 1, 2]
+        """
+        table, keys, n = Table(), np.arange(len(seg) - 1), int(seg[-1])
+        state = PolicyState(table, ALGORITHM, self.evict, self.over, columns, nullable=False)
+        table.grow(len(keys))
+        state.trees.grow(len(keys))
+        begin = np.repeat(seg[:-1], np.diff(seg))
+        runs = PolicyRuns(keys, np.asarray(seg[:-1]), np.asarray(seg[1:]), np.asarray(fresh))
+        return begin + state.bounds(runs, columns, n, np.arange(n) - begin, keep=False)
+
+    def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        """A window goes on whatever the time is."""
+        return np.full(len(keys), HIGHEST)
+
+    def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        return np.zeros(len(keys), bool)  # the next row's window may have all that is there
