@@ -9,10 +9,10 @@ import numpy as np
 from windrow.engine.inputs import Column
 from windrow.errors import WindrowError
 from windrow.frames import Frame, Times
-from windrow.local.held import Held, coerced
 from windrow.local.intake import Intake, named_columns, take_in
 from windrow.query import Query
 from windrow.sharing.slices import highest, lowest
+from windrow.step.held import Held, coerced
 from windrow.windows.base import Window
 from windrow.windows.kinds import Landmark, Punctuated, UserDefined
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from windrow.engine.forward import going_forward, hold_back
 from windrow.frames import Times
-from windrow.local.held import Held
 from windrow.local.intake import Intake, Ordered, column_measures, measure_dtype
 from windrow.local.labels import Labels
 from windrow.query import Query
@@ -19,6 +18,7 @@ from windrow.sharing.rowwise import RowLane
 from windrow.sharing.shelf import Shelf, storable
 from windrow.sharing.stored import StoredLane
 from windrow.sharing.stored_rows import StoredRowLane
+from windrow.step.held import Held
 from windrow.windows.base import ROWS, TIME, Measure, Window
 from windrow.windows.kinds import Last, Periodic, Session, Trailing, scaled
 

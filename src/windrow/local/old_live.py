@@ -13,7 +13,6 @@ from windrow.engine.inputs import object_array
 from windrow.errors import StoreError, WindrowError
 from windrow.frames import Frame, Output, Values
 from windrow.local.arrivals import FOREVER, Arrivals
-from windrow.local.held import Held
 from windrow.local.intake import Ordered
 from windrow.local.machine import Machine
 from windrow.local.results import changed, edge_names, some, table
@@ -22,6 +21,7 @@ from windrow.local.undo import all_or_nothing
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer
 from windrow.sharing.lane import Found
+from windrow.step.held import Held
 from windrow.windows.base import TIME
 from windrow.windows.durations import instant
 

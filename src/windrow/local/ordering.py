@@ -8,8 +8,8 @@ import numpy as np
 
 from windrow.engine.grouping import order
 from windrow.engine.inputs import Column
-from windrow.local.held import Held
 from windrow.sharing.groups import NOTHING, ROW_OF, VALID_ROW_OF
+from windrow.step.held import Held
 
 
 class OrderedRows:

@@ -17,13 +17,13 @@ import numpy as np
 
 from windrow.engine.inputs import Column
 from windrow.local.arrivals import FOREVER, one_nan
-from windrow.local.held import Held
 from windrow.local.old_live import OldLive as Live
 from windrow.local.saving import columns_of, held_from, held_of, measured_from, measured_of, partials_from, partials_of
 from windrow.sharing.groups import ROW_OF, VALID_ROW_OF
 from windrow.sharing.lane import Lane
 from windrow.sharing.rowwise import RowLane, some_rows
 from windrow.sharing.slices import Keys, Rows, Slices
+from windrow.step.held import Held
 from windrow.windows.base import TIME, Measure
 from windrow.windows.kinds import Landmark, Last, Periodic, Session, Trailing
 

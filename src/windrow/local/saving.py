@@ -14,7 +14,6 @@ from windrow.engine.snapshot import opened, sealed
 from windrow.errors import SnapshotError
 from windrow.frames import from_outline, outlined
 from windrow.local.arrivals import one_nan
-from windrow.local.held import Held
 from windrow.query import Report
 from windrow.sharing.groups import Group
 from windrow.sharing.lane import Lane
@@ -22,6 +21,7 @@ from windrow.sharing.rowwise import RowLane
 from windrow.sharing.slices import Keys, Rows, Slices
 from windrow.sharing.stored import StoredLane
 from windrow.sharing.stored_rows import StoredRowLane
+from windrow.step.held import Held
 from windrow.windows.base import ROWS, TIME, Measure
 
 if TYPE_CHECKING:

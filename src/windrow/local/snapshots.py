@@ -12,9 +12,9 @@ from windrow.engine.inputs import Column, object_array
 from windrow.engine.snapshot import opened, sealed
 from windrow.errors import SnapshotError
 from windrow.frames import from_outline, outlined
-from windrow.local.held import Held
 from windrow.query import Report
 from windrow.step import saving
+from windrow.step.held import Held
 from windrow.step.keys import one_nan
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.local.held import Held
+from windrow.step.held import Held
 
 
 @dataclass(frozen=True)
