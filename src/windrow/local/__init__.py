@@ -1,21 +1,13 @@
 """Runs queries in this process: over tables (`batch`) and over rows as they come (`live`)."""
 
-from typing import Any
-
 from windrow.local.batch import Local
 from windrow.local.live import Live
 from windrow.local.old_live import OldLive
-from windrow.query import OPENERS, RUNNERS, Query
-from windrow.windows.kinds import Policy
-
-
-def _kind(query: Query) -> Any:
-    old = query.store is not None or any(isinstance(window, Policy) for window in query.windows.values())
-    return OldLive if old else Live
-
+from windrow.local.opening import opened, resumed
+from windrow.query import OPENERS, RUNNERS
 
 RUNNERS.append(Local())
-OPENERS["open"] = lambda query: _kind(query)(query)
-OPENERS["resume"] = lambda query, data: _kind(query).resumed(query, data)
+OPENERS["open"] = opened
+OPENERS["resume"] = resumed
 
-__all__ = ["Live", "Local", "OldLive"]
+__all__ = ["Live", "Local", "OldLive", "opened", "resumed"]

@@ -123,6 +123,20 @@ class Live:
         self.door.begin(frame)
         self._begin(self.door.nothing())
 
+    @property
+    def begun(self) -> State:
+        """The state; there is one from `begin` on, or from the first rows on."""
+        assert self.state is not None
+        return self.state
+
+    def start_at(self, row: int) -> None:
+        """Keys begin with this row number, because somebody else had the rows before; after `begin`, before rows."""
+        self.begun.start_at(row)
+
+    def set_watermark(self, watermark: int) -> None:
+        """Event time has come to `watermark` (in the time column's unit); results follow with the next push."""
+        self.door.watermark = max(self.door.watermark, watermark)
+
     def _tidy(self) -> None:
         """Forgets labels that nothing refers to, where there are twice as many as were needed last."""
         state = self.state
@@ -171,7 +185,7 @@ class Live:
         if self.forgets and len(touched):
             idle = touched[state.idle(touched)]
             if len(idle) and len(self.pending):
-                idle = idle[~np.isin(idle, np.concatenate([run.rows.codes[run.start :] for run in self.pending.runs]))]
+                idle = idle[~np.isin(idle, self.pending.codes())]
             if len(idle):
                 state.forget(idle)
                 keys.forget(idle.tolist())
