@@ -290,7 +290,7 @@ def stored_stream(kind, layout):
     table = cases.rows(np.random.default_rng(6), kind)
     rows = hashed(pa.concat_tables([table, cases.ending(table, kind)]))
     stored = msgpack.unpackb((STATES / f"layout{layout}.msgpack").read_bytes(), strict_map_key=False)[kind]
-    stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=3600), rows.schema, Pages(stored["pages"]))
+    stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=700), rows.schema, Pages(stored["pages"]))
     stream.newest = stored["newest"]
     return table, rows, stored, stream
 
@@ -322,10 +322,11 @@ def store_states():
     stored = {}
     for kind in STORED:
         rows = hashed(cases.rows(np.random.default_rng(6), kind))
-        stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=3600), rows.schema)
+        stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=700), rows.schema)
         stream.push(rows.slice(0, 100))
+        stream.push(rows.slice(0, 0))  # the watermark moves on: some rows are in windows, others wait
         sink = pa.BufferOutputStream()
-        results = pa.concat_tables(stream.results)
+        results = pa.concat_tables(stream.results, promote_options="default")
         with pa.ipc.new_stream(sink, results.schema) as writer:
             writer.write_table(results)
         stored[kind] = {"pages": dict(stream.pages), "newest": stream.newest, "results": sink.getvalue().to_pybytes()}
