@@ -141,6 +141,18 @@ def test_keys_that_fall_silent_leave_nothing_behind(windows):
     assert left in ([], [cases.END])
 
 
+def test_a_bucket_in_which_all_keys_fall_silent_has_no_pages():
+    table = hashed(cases.rows(np.random.default_rng(1), "", n=20))
+    bucket, pages = Bucket(totals(win.tumbling("1 hour")), table.schema), Pages()
+    head = bucket.head(0, pages)
+    bucket.step(0, head, pages, [table], NEVER)
+    assert pages
+    outcome = bucket.step(0, head, pages, [], 2 * cases.START)
+    assert outcome.results.num_rows and outcome.due == FOREVER and not pages
+    late = bucket.step(0, head, pages, [table], NEVER)  # keys all of whose rows are late
+    assert late.counts["late"] == table.num_rows and not pages
+
+
 def stored_keys(stream, page):
     return list(Bucket(stream.query, stream.schema)._page(0, page, stream.pages)["keys"][0])
 

@@ -134,12 +134,11 @@ class LivePages:
         # by page; keys of which anything is known first, because the others have rows that wait and no state
         at = np.lexsort([~known, page])
         keys, page, known = keys[at], page[at], known[at]
-        numbers, begin = np.unique(page, return_index=True)
-        stretches = zip(begin.tolist(), [*begin[1:].tolist(), len(keys)], strict=True)
+        numbers, begin, count = np.unique(page, return_index=True, return_counts=True)
         waiting = self._waiting(keys)
         return {
             number: self._cut(keys[b:e], int(known[b:e].sum()), _between(waiting, b, e))
-            for number, (b, e) in zip(numbers.tolist(), stretches, strict=True)
+            for number, b, e in zip(numbers.tolist(), begin.tolist(), (begin + count).tolist(), strict=True)
         }
 
     def _waiting(self, keys: np.ndarray) -> Held | None:
