@@ -1,12 +1,13 @@
 """A live query whose keys lie in pages of some keys each, kept by somebody else: a bucket of a stream.
 
 A step loads the pages of the keys that got rows, takes in the rows of all of them at once, and cuts the same pages out
-of the state again. A page numbers its own keys and labels from 0. A key of which nothing is known, and none of whose rows
-wait, is in no page: keys that fall silent cost nothing.
+of the state again. A page numbers its own keys and labels from 0. A key of which nothing is known, and of which no row
+waits, is in no page: keys that fall silent cost nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from windrow.local.snapshots import held_from, held_of
 from windrow.query import Query, Report
 from windrow.step import saving
 from windrow.step.held import Held
+from windrow.step.keys import one_nan
 
 #: the state of some keys, as plain values
 Page = Mapping[str, Any]
@@ -87,11 +89,11 @@ class LivePages:
 
     def _load(self, page: Page) -> None:
         live, keys, state = self.live, self.live.door.keys, self.live.begun
-        before = len(keys)
-        numbers = keys.number([part if isinstance(part, list) else part.tolist() for part in page["keys"]])
-        keys.commit()
-        if len(keys) != before + len(numbers):
-            raise SnapshotError("the saved state does not fit together: a key is in two pages")
+        columns = [list(map(one_nan, part)) if isinstance(part, list) else part.tolist() for part in page["keys"]]
+        try:
+            numbers = keys.extend(columns)
+        except ValueError as error:
+            raise SnapshotError(f"the saved state does not fit together: {error}") from None
         state.grow(len(keys))
         if page["pending"] is not None:
             rows = held_from(page["pending"])
@@ -117,8 +119,7 @@ class LivePages:
         return keys[self.live.begun.known(keys) | np.isin(keys, self.live.pending.codes())]
 
     def values(self, keys: np.ndarray, column: str) -> np.ndarray:
-        columns = self.live.door.keys.columns(keys.tolist())
-        return np.array(columns[self.live.query.by.index(column)])
+        return np.array(self.live.door.keys.column(keys.tolist(), self.live.query.by.index(column)))
 
     def due(self, keys: np.ndarray) -> np.ndarray:
         """A row that waits is due when the watermark comes to its time."""
@@ -196,8 +197,9 @@ class _Labels:
 
 def _column(values: list) -> np.ndarray | list:
     """A key column: numbers as an array, which is faster to write."""
-    if all(type(value) is int and -(2**63) <= value < 2**63 for value in values):
-        return np.array(values, np.int64)
+    if set(map(type, values)) == {int}:
+        with contextlib.suppress(OverflowError):
+            return np.array(values, np.int64)
     return values
 
 
