@@ -141,6 +141,18 @@ def test_keys_that_fall_silent_leave_nothing_behind(windows):
     assert left in ([], [cases.END])
 
 
+def test_a_bucket_in_which_all_keys_fall_silent_has_no_pages():
+    table = hashed(cases.rows(np.random.default_rng(1), "", n=20))
+    bucket, pages = Bucket(totals(win.tumbling("1 hour")), table.schema), Pages()
+    head = bucket.head(0, pages)
+    bucket.step(0, head, pages, [table], NEVER)
+    assert pages
+    outcome = bucket.step(0, head, pages, [], 2 * cases.START)
+    assert outcome.results.num_rows and outcome.due == FOREVER and not pages
+    late = bucket.step(0, head, pages, [table], NEVER)  # keys all of whose rows are late
+    assert late.counts["late"] == table.num_rows and not pages
+
+
 def stored_keys(stream, page):
     return list(Bucket(stream.query, stream.schema)._page(0, page, stream.pages)["keys"][0])
 
@@ -174,8 +186,10 @@ def test_a_bucket_is_asked_for_when_something_is_due():
     table = hashed(cases.rows(rng, "", n=10, disorder=0, repeated=0))
     stream = Stream(totals(win.tumbling("1 hour")), table.schema)
     stream.push(table)
+    assert stream.due == pc.min(table["ts"].cast(pa.int64())).as_py()  # rows wait, and can be taken in then
+    stream.push(table.slice(0, 0))
     hour = 3600 * cases.SECOND
-    assert stream.due == (cases.START // hour + 1) * hour
+    assert stream.due == (stream.newest // hour + 1) * hour
 
 
 def one(kind="sliding"):
@@ -283,19 +297,36 @@ def test_of_a_large_window_few_pages_move():
 STORED = ["long", "trailing", "session", "rows", "punctuated", "user-defined", "column trailing"]
 
 
-@pytest.mark.parametrize("layout", buckets.READABLE)
-@pytest.mark.parametrize("kind", STORED)
-def test_states_of_earlier_versions_are_gone_on_from(kind, layout):
-    """Half of a stream was taken in by the version that wrote the file; the other half is taken in now."""
+def stored_stream(kind, layout):
+    """The rows of a stream, and the stream half of which was taken in by the version that wrote the file."""
     table = cases.rows(np.random.default_rng(6), kind)
     rows = hashed(pa.concat_tables([table, cases.ending(table, kind)]))
     stored = msgpack.unpackb((STATES / f"layout{layout}.msgpack").read_bytes(), strict_map_key=False)[kind]
-    stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=3600), rows.schema, Pages(stored["pages"]))
+    stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=700), rows.schema, Pages(stored["pages"]))
     stream.newest = stored["newest"]
+    return table, rows, stored, stream
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_states_of_earlier_versions_are_gone_on_from(kind):
+    """The other half is taken in now."""
+    table, rows, stored, stream = stored_stream(kind, buckets.LAYOUT)
     stream.results.append(pa.ipc.open_stream(stored["results"]).read_all())
     for begin, end in ((100, table.num_rows), (table.num_rows, rows.num_rows), (rows.num_rows, rows.num_rows)):
         stream.push(rows.slice(begin, end - begin))
     same(stream, stream.query.run(table))
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("kind", STORED)
+def test_states_of_older_layouts_are_refused_by_name(kind, layout):
+    _, rows, stored, stream = stored_stream(kind, layout)
+    told = f"has layout {layout}, this windrow reads layout {buckets.LAYOUT}"
+    with pytest.raises(SnapshotError, match=f"the head of bucket 0 {told}"):
+        stream.push(rows.slice(100, 1))
+    with pytest.raises(SnapshotError, match=f"state page 0 of bucket 0 {told}"):
+        stream.bucket()._page(0, 0, stream.pages)
+    assert dict(stream.pages) == stored["pages"]
 
 
 def store_states():
@@ -303,10 +334,11 @@ def store_states():
     stored = {}
     for kind in STORED:
         rows = hashed(cases.rows(np.random.default_rng(6), kind))
-        stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=3600), rows.schema)
+        stream = Stream(cases.query(kind, cases.plainly(cases.ORDERED), lateness=700), rows.schema)
         stream.push(rows.slice(0, 100))
+        stream.push(rows.slice(0, 0))  # the watermark moves on: some rows are in windows, others wait
         sink = pa.BufferOutputStream()
-        results = pa.concat_tables(stream.results)
+        results = pa.concat_tables(stream.results, promote_options="default")
         with pa.ipc.new_stream(sink, results.schema) as writer:
             writer.write_table(results)
         stored[kind] = {"pages": dict(stream.pages), "newest": stream.newest, "results": sink.getvalue().to_pybytes()}

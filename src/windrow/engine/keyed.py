@@ -363,8 +363,8 @@ class KeyedWindows:
 
     def slots_of(self, capacity: np.ndarray, j: int) -> np.ndarray:
         """How many slots windows of these capacities have; 0: none."""
-        known = {0: 0} | {c: self.algorithm.layout(c)[j] for c in np.unique(capacity).tolist() if c}
-        return np.array([known[c] for c in capacity.tolist()], np.int64)
+        different, at = np.unique(capacity, return_inverse=True)
+        return np.array([self.algorithm.layout(c)[j] if c else 0 for c in different.tolist()], np.int64)[at]
 
     def blocks_of(self, capacity: np.ndarray, j: int) -> np.ndarray:
         """The sizes of their blocks."""

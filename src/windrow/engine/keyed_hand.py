@@ -92,7 +92,7 @@ def hand_access(windows: KeyedWindows) -> Access:
         row = table.words[k]
         bases = row[first + VALS : first + LINKS + 1].tolist()
         blocks = [Block(slots, base) for slots, base in zip(windows.slots, bases, strict=True)]
-        return Store(*blocks, int(row[first + CAPACITY]) - 1)
+        return Store._make([*blocks, int(row[first + CAPACITY]) - 1])
 
     def full(s: Store, writes: int) -> bool:
         return False  # `_write` makes room itself

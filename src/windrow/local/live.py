@@ -13,8 +13,9 @@ from windrow.engine.forward import going_forward, hold_back
 from windrow.engine.inputs import object_array
 from windrow.errors import WindrowError
 from windrow.frames import Frame, Output, Values
-from windrow.local.arrivals import FOREVER, NEVER, Arrivals
-from windrow.local.intake import Intake, column_measures, measure_dtype, take_in
+from windrow.local.arrivals import FOREVER
+from windrow.local.door import Door
+from windrow.local.intake import column_measures, measure_dtype
 from windrow.local.labels import Labels
 from windrow.local.ordering import OrderedRows, Readable
 from windrow.local.results import changed, edge_names, some, table
@@ -24,7 +25,6 @@ from windrow.sharing.groups import Answer, arrange
 from windrow.sharing.lane import Found
 from windrow.step.choosing import planned
 from windrow.step.held import Held
-from windrow.step.keys import Keys
 from windrow.step.pending import Pending
 from windrow.step.saving import label_columns
 from windrow.step.state import State
@@ -32,49 +32,6 @@ from windrow.step.step import Results, step
 from windrow.windows.base import TIME, Measure, StepRows
 from windrow.windows.durations import instant
 from windrow.windows.kinds import scaled
-
-
-class Door(Arrivals):
-    """What is known of rows that come: their types, how far event time has come, the numbers of their keys."""
-
-    def __init__(self, query: Query) -> None:
-        super().__init__(query)
-        self.keys = Keys(len(query.by))
-
-    def _codes(self, intake: Intake) -> np.ndarray:
-        n = intake.frame.rows
-        if not self.query.by:
-            return np.zeros(n, np.int64)
-        columns = [intake.frame.objects(name, intake.keys) for name in self.query.by]
-        numbers = self.keys.number(columns)
-        return numbers[intake.codes] if len(numbers) > 1 else np.full(n, numbers[0])
-
-    def admit(self, frame: Frame) -> tuple[Held | None, np.ndarray, np.ndarray]:
-        """(rows that are in time, which are late, which are rejected); event time goes on."""
-        intake = take_in(self.query, frame)
-        times = self._in_unit(intake)
-        if intake.good is None:
-            good, rejected = None, np.empty(0, np.int64)
-        else:
-            good = intake.good
-            times = times[good]
-            missing = np.ones(frame.rows, bool)
-            missing[good] = False
-            rejected = np.flatnonzero(missing)
-        in_time, newest = self._in_time(times)
-        late = np.empty(0, np.int64)
-        at: np.ndarray | slice
-        if in_time.all():
-            at = slice(None) if good is None else good
-        else:
-            rows = np.arange(frame.rows) if good is None else good
-            at, late = rows[in_time], rows[~in_time]
-            times = times[in_time]
-        rows_in = self._plain(intake, at, times) if len(times) else None
-        self.newest = newest
-        if self.query.time is not None and newest != NEVER:
-            self.watermark = max(self.watermark, newest - self.query.lateness * self.ticks)
-        return rows_in, late, rejected
 
 
 class Live:
@@ -177,6 +134,20 @@ class Live:
         self.door.begin(frame)
         self._begin(self.door.nothing())
 
+    @property
+    def begun(self) -> State:
+        """The state; there is one from `begin` on, or from the first rows on."""
+        assert self.state is not None
+        return self.state
+
+    def start_at(self, row: int) -> None:
+        """Keys begin with this row number, because somebody else had the rows before; after `begin`, before rows."""
+        self.begun.start_at(row)
+
+    def set_watermark(self, watermark: int) -> None:
+        """Event time has come to `watermark` (in the time column's unit); results follow with the next push."""
+        self.door.watermark = max(self.door.watermark, watermark)
+
     def _tidy(self) -> None:
         """Forgets labels that nothing refers to, where there are twice as many as were needed last."""
         state = self.state
@@ -225,7 +196,7 @@ class Live:
         if self.forgets and len(touched):
             idle = touched[state.idle(touched)]
             if len(idle) and len(self.pending):
-                idle = idle[~np.isin(idle, np.concatenate([run.rows.codes[run.start :] for run in self.pending.runs]))]
+                idle = idle[~np.isin(idle, self.pending.codes())]
             if len(idle):
                 state.forget(idle)
                 keys.forget(idle.tolist())

@@ -57,6 +57,10 @@ class OldLive:
         self.arrivals.begin(frame)
         self.machine.begin(self.arrivals.nothing(), self.arrivals.ticks)
 
+    def set_watermark(self, watermark: int) -> None:
+        """Event time has come to `watermark` (in the time column's unit); results follow with the next push."""
+        self.arrivals.watermark = max(self.arrivals.watermark, watermark)
+
     def push(self, rows: Any) -> Any:
         """Takes in rows; the results that became final come back, in the kind of the rows."""
         if self.closed:

@@ -1,7 +1,7 @@
 """A bucket of keys on a stream: its state in pages of some keys each, of which a batch moves only what it touches.
 
     the head     one for a bucket: of which query it is, how far event time has come, and for each page when it is due
-    a page       what a live query knows of some keys (`local.paging`): slices, rows that wait, labels
+    a page       what a live query knows of some keys (`local.pages`): windows, rows that wait, labels
 
     b"WINDROWP"  layout (2 bytes)  checksum (16 bytes, BLAKE2b of what follows)  Zstandard of msgpack
 
@@ -25,10 +25,9 @@ import pyarrow as pa
 from windrow import frames
 from windrow.engine.snapshot import packed, unpacked
 from windrow.errors import SnapshotError
-from windrow.local import paging
 from windrow.local.arrivals import FOREVER, NEVER
-from windrow.local.old_live import OldLive as Live
-from windrow.query import Query
+from windrow.local.pages import Pages, in_pages
+from windrow.query import Query, Report
 
 #: the column in which a key's hash comes along
 HASH = "__windrow_hash"
@@ -36,8 +35,8 @@ HASH = "__windrow_hash"
 BUCKETS = 64
 #: the place of the head among a bucket's pages
 HEAD = -1
-#: 1 had the times of slices on a grid of edges, too; what has changed since is told from the content
-MAGIC, LAYOUT, READABLE = b"WINDROWP", 2, (1, 2)
+#: 1 and 2 had slices, which the windows of today are not made of
+MAGIC, LAYOUT = b"WINDROWP", 3
 #: bytes of a page, compressed: a larger one of several keys is divided
 LARGEST = 1 << 16
 #: rows are late by Spark's watermark alone, which all buckets share
@@ -88,7 +87,7 @@ class Bucket:
     def keyed(self) -> Query:
         """The query with the hash as a part of the key, so that it is at hand where pages are made."""
         query = copy.copy(self.query)
-        query.by, query.lateness = (*query.by, HASH), UNHURRIED
+        query.by, query.lateness, query.store = (*query.by, HASH), UNHURRIED, None
         return query
 
     @property
@@ -111,31 +110,22 @@ class Bucket:
         else:
             mine = set(np.unique(page_of(batch[HASH].to_numpy(), head.pages)).tolist())
             touched = sorted(p for p, due in head.due.items() if due <= watermark or p in mine)
-        live = self._live(head, [self._page(number, p, state) for p in touched])
-        live.arrivals.watermark = max(head.watermark, watermark)
-        results = live.push(batch)
-        head.watermark = live.arrivals.watermark
+        live = in_pages(self.keyed, frames.read(self.rows.empty_table()), head.watermark)
+        live.load([self._page(number, p, state) for p in touched])
+        results, late = live.push(batch, watermark)
+        head.watermark = live.watermark
         written, size = self._write(number, live, head, touched, state)
-        late = live.late if live.report.late else None
         return Outcome(
-            results, late, min(head.due.values(), default=FOREVER), counted(live, len(touched), written, size)
-        )
+            results, late if live.report.late else None, min(head.due.values(), default=FOREVER),
+            counted(self.query, live.report, len(touched), written, size),
+        )  # fmt: skip
 
-    def _live(self, head: Head, pages: list[Mapping[str, Any]]) -> Live:
-        live = Live(self.keyed)
-        live.arrivals.watermark = head.watermark
-        live.begin(frames.read(self.rows.empty_table()))
-        for lane in live.machine.lanes:
-            lane.until = head.watermark
-        paging.join(live, pages)
-        return live
-
-    def _write(self, number: int, live: Live, head: Head, touched: list[int], state: State) -> tuple[int, int]:
+    def _write(self, number: int, live: Pages, head: Head, touched: list[int], state: State) -> tuple[int, int]:
         """Writes back what was touched; how many pages, and how many bytes they have."""
-        hashes = np.fromiter((key[-1] for key in live.arrivals.codes), np.int64, len(live.arrivals.codes))
-        page = np.where(paging.remembered(live), page_of(hashes, head.pages), -1)
-        due = np.maximum(paging.due(live), head.watermark + 1)
-        pages = paging.cut(live, page)
+        keys = live.keys()
+        page = page_of(live.values(keys, HASH), head.pages)
+        due = np.maximum(live.due(keys), head.watermark + 1)
+        pages = live.cut(keys, page)
         size = 0
         for p, content in pages.items():
             data = self._sealed(("page", number, p, self.digest, list(content.items())))
@@ -199,8 +189,11 @@ class Bucket:
         if data[:start] != MAGIC or len(data) < start + 26:
             raise SnapshotError(f"{name} is damaged: it is no page of windrow's")
         layout = int.from_bytes(data[start : start + 2], "big")
-        if layout not in READABLE:
-            raise SnapshotError(f"{name} has layout {layout}, this windrow reads {' and '.join(map(str, READABLE))}")
+        if layout != LAYOUT:
+            raise SnapshotError(
+                f"{name} has layout {layout}, this windrow reads layout {LAYOUT}: "
+                "begin the stream anew, from a new checkpoint, with history= and since="
+            )
         body = data[start + 18 :]
         if hashlib.blake2b(body, digest_size=16).digest() != data[start + 2 : start + 18]:
             raise SnapshotError(f"{name} is damaged: its checksum does not match")
@@ -211,19 +204,17 @@ class Bucket:
         return content
 
 
-def counted(live: Live, read: int, written: int, size: int) -> dict[str, int]:
+def counted(query: Query, report: Report, read: int, written: int, size: int) -> dict[str, int]:
     """What a batch did."""
-    report = live.report
     return {
         "rows_in": report.rows_in, "rows_out": report.rows_out, "late": report.late, "rejected": report.rejected,
-        "combines": expected_combines(live), "pages_read": read, "pages_written": written, "page_bytes": size,
+        "combines": expected_combines(query, report), "pages_read": read, "pages_written": written, "page_bytes": size,
     }  # fmt: skip
 
 
-def expected_combines(live: Live) -> int:
+def expected_combines(query: Query, report: Report) -> int:
     """For each aggregate: one a row to fill slices, and what a step of Two-Stacks costs for each result (amortised)."""
-    report = live.report
-    filled = report.rows_in - report.late - report.rejected if live.machine.lane is not None else 0
+    filled = 0 if query.per_row else report.rows_in - report.late - report.rejected
     return filled + 3 * report.rows_out
 
 

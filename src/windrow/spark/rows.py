@@ -15,7 +15,9 @@ from windrow import frames
 from windrow.errors import WindrowError
 from windrow.local.batch import Local
 from windrow.local.intake import column_measures, named_columns
-from windrow.local.old_live import OldLive as Live
+from windrow.local.live import Live
+from windrow.local.old_live import OldLive
+from windrow.local.opening import opened
 from windrow.query import Query
 from windrow.spark.chunks import by_key, conformed
 
@@ -31,6 +33,10 @@ class Place:
     begin: int  # of its own
     end: int  # where the next part begins
     last: bool  # there is none
+
+
+#: of a key that is no part of time
+WHOLE = Place(0, 0, 0, last=True)
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class SortedRows:
     def _keyed(self) -> Query:
         """The query over the keys as they were split; rows come in order here, so none is late."""
         query = copy.copy(self.query)
-        query.by, query.lateness = self.by, 0
+        query.by, query.lateness, query.store = self.by, 0, None
         return query
 
 
@@ -129,7 +135,8 @@ class OneKey:
     """
 
     def __init__(self, query: Query, schema: pa.Schema) -> None:
-        self.query, self.schema, self.live = query, schema, Live(query)
+        self.query, self.schema = query, schema
+        self.live: Live | OldLive = opened(query)
 
     def push(self, rows: pa.Table) -> pa.Table:
         if not self.query.per_row or self.query.changes_only or self.query.time is None:
@@ -147,28 +154,30 @@ class OnePart(OneKey):
 
     def __init__(self, of: CountedRows) -> None:
         super().__init__(of._keyed(), of.schema)
-        self.of, self.place = of, Place(0, 0, 0, last=True)
+        self.of = of
+        self.place: Place | None = None  # told by the first rows
 
     def push(self, rows: pa.Table) -> pa.Table:
-        if not self.live.machine.begun:
-            self._begin(rows)
-        return self._own(self.live.push(rows))
+        if self.place is None:
+            self.place = self._begin(rows)
+        return self._own(self.live.push(rows), self.place)
 
     def close(self) -> pa.Table:
-        return self._own(self.live.close())
+        return self._own(self.live.close(), self.place or WHOLE)
 
-    def _begin(self, rows: pa.Table) -> None:
-        self.place = self.of.places.get(rows[self.of.by[-1]][0].as_py(), self.place)
+    def _begin(self, rows: pa.Table) -> Place:
+        place = self.of.places.get(rows[self.of.by[-1]][0].as_py(), WHOLE)
+        assert isinstance(self.live, Live)  # policy windows are not counted
         self.live.begin(frames.read(rows.schema.empty_table()))
-        for lane in self.live.machine.lanes:
-            lane.keys.grow(1, lane.dtypes)
-            lane.keys.count[0] = self.place.first
+        self.live.start_at(place.first)
+        return place
 
-    def _own(self, results: pa.Table) -> pa.Table:
+    @staticmethod
+    def _own(results: pa.Table, place: Place) -> pa.Table:
         """Without windows that end in another part."""
-        mine = pc.greater(results["end"], self.place.begin)
-        if not self.place.last:
-            mine = pc.and_(mine, pc.less_equal(results["end"], self.place.end))
+        mine = pc.greater(results["end"], place.begin)
+        if not place.last:
+            mine = pc.and_(mine, pc.less_equal(results["end"], place.end))
         return results.filter(mine)
 
 

@@ -20,7 +20,7 @@ from windrow import frames
 from windrow.engine.snapshot import opened, sealed
 from windrow.errors import SnapshotError, StoreError
 from windrow.local.arrivals import FOREVER
-from windrow.local.old_live import OldLive as Live
+from windrow.local.old_live import OldLive
 from windrow.query import Query
 from windrow.spark.buckets import Bucket, Head, Outcome, State, counted
 from windrow.stores.base import Batch, refuse
@@ -128,7 +128,7 @@ class TreeBucket(Bucket):
         store = StateStore(self.trees)
         live = self._going_on(number, head, state, self._in(store))
         batch = pa.concat_tables(rows).combine_chunks() if rows else self.rows.empty_table()
-        live.arrivals.watermark = max(head.watermark, watermark)
+        live.set_watermark(max(head.watermark, watermark))
         results = live.push(batch)
         head.watermark = live.arrivals.watermark
         late = live.late if live.report.late else None
@@ -137,19 +137,19 @@ class TreeBucket(Bucket):
             shelf.close(forget=False)  # its threads; what it has stays
         written, size = store.flush()
         head.due = {LIVE: head.watermark + 1 if live.arrivals.codes else FOREVER}
-        return Outcome(results, late, head.due[LIVE], counted(live, store.moved, written, size))
+        return Outcome(results, late, head.due[LIVE], counted(self.query, live.report, store.moved, written, size))
 
     def _in(self, store: StateStore) -> Query:
         query = copy.copy(self.keyed)
         query.store = store
         return query
 
-    def _going_on(self, number: int, head: Head, state: State, query: Query) -> Live:
+    def _going_on(self, number: int, head: Head, state: State, query: Query) -> OldLive:
         if LIVE in head.due:
-            live = Live.resumed(query, self._page(number, LIVE, state, "live")["snapshot"])
+            live = OldLive.resumed(query, self._page(number, LIVE, state, "live")["snapshot"])
             live.report = type(live.report)()
             return live
-        live = Live(query)
+        live = OldLive(query)
         live.template = frame = frames.read(self.rows.empty_table())
         live.arrivals.begin(frame)
         return live

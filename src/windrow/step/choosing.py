@@ -24,7 +24,7 @@ def planned(
     algorithm = query.algorithm
     if algorithm in ("auto", "fiba"):
         algorithm = "daba_lite" if query.favor == "latency" else "two_stacks_lite"
-    shared = ()
+    shared: tuple[str, ...] = ()
     if query.algorithm in ("auto", "flat_fit") and query.favor == "throughput":
         shared = _sharing(windows)
     return Plan(windows, arrangement, dict.fromkeys(windows, algorithm), dtypes, query.partial, shared, columns)

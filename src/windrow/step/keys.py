@@ -53,11 +53,27 @@ class Keys:
         self._new.append(number)
         return number
 
+    def extend(self, columns: Sequence[Sequence[Any]]) -> np.ndarray:
+        """The numbers of some keys none of which is known yet, NaN being `one_nan`; an error where one is."""
+        listed = columns[0] if self.width == 1 else list(zip(*columns, strict=True))
+        first = len(self.values)
+        numbers = range(first, first + len(listed))
+        before = len(self.numbers)
+        self.numbers.update(zip(listed, numbers, strict=True))
+        self.values.extend(listed)
+        if len(self.numbers) != before + len(listed):
+            raise ValueError("a key is there twice")
+        return np.arange(first, first + len(listed))
+
     def columns(self, numbers: Sequence[int]) -> list[list[Any]]:
         """The values of some keys, column by column."""
+        return [self.column(numbers, i) for i in range(self.width)]
+
+    def column(self, numbers: Sequence[int], i: int) -> list[Any]:
+        """The values of some keys in one of the key columns."""
         if self.width == 1:
-            return [[self.values[number] for number in numbers]]
-        return [[self.values[number][i] for number in numbers] for i in range(self.width)]
+            return [self.values[number] for number in numbers]
+        return [self.values[number][i] for number in numbers]
 
     def all(self) -> np.ndarray:
         """The numbers of all keys, ascending."""

@@ -40,6 +40,10 @@ class Pending:
         """The least time of a row that waits."""
         return min((int(run.rows.times[run.start]) for run in self.runs), default=None)
 
+    def codes(self) -> np.ndarray:
+        """The numbers of the keys of all rows that wait."""
+        return np.concatenate([np.empty(0, np.int64), *(run.rows.codes[run.start :] for run in self.runs)])
+
     def add(self, rows: Held) -> None:
         """Rows in the order in which they come."""
         order = np.arange(self.came, self.came + rows.rows)

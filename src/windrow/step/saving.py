@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from windrow.aggregates.base import Aggregate
+from windrow.aggregates.base import Aggregate, same
 from windrow.engine.columns import Store
 from windrow.engine.keyed import AGGS, CAPACITY, LINKS, OWN, VALS, KeyedWindows
 from windrow.engine.table import blocks_of, stretches
 from windrow.engine.walking import BASE, F0, SIZE, E, F, WalkState
 from windrow.errors import SnapshotError
+from windrow.sharing.groups import Group
 from windrow.step.state import DUE, State
 from windrow.windows.user_defined import UserState
 
@@ -128,7 +129,7 @@ def _load_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray, dumped: A
 
 
 def _dump_cell(part: KeyedWindows, of: Aggregate, key: int) -> Any:
-    save = _saver(part, of.dump)
+    save = _saver(part, getattr(of, "dump", same))
     f, e, o, p, r = part.plain.cells[key]
     store = part.plain.stores[key]
     registers = None
@@ -141,7 +142,7 @@ def _dump_cell(part: KeyedWindows, of: Aggregate, key: int) -> Any:
 
 
 def _load_cell(part: KeyedWindows, of: Aggregate, key: int, cell: Any) -> None:
-    read = _saver(part, of.load)
+    read = _saver(part, getattr(of, "load", same))
     f, e, o, p, registers, slots = cell
     r = None
     if registers is not None:

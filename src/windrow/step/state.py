@@ -105,6 +105,19 @@ class State:
                 if isinstance(part, KeyedWindows):
                     part.grow(len(self.table.words))
 
+    def start_at(self, row: int) -> None:
+        """Keys begin with this row number; as long as there are none."""
+        assert not len(self.table.words)
+        self.table.first[COUNT] = row
+
+    def known(self, keys: np.ndarray) -> np.ndarray:
+        """Of which of the keys anything is known."""
+        return (self.table.words[keys] != self.table.first).any(axis=1)
+
+    def due_at(self, keys: np.ndarray) -> np.ndarray:
+        """For each key the event time before which nothing of it becomes final or can be forgotten."""
+        return self.table.words[keys, DUE]
+
     # A step.
 
     def begin(self, keys: np.ndarray, popped: tuple[np.ndarray, np.ndarray]) -> None:

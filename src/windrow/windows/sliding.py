@@ -56,7 +56,8 @@ class Periodic(Window):
         values = rows.measures[self.measure]
         if len(values) > 1024:
             most = min(self.range // self.every + 2, len(values))
-            state.enlarge(runs.key, np.minimum(runs.end - runs.begin, most))
+            held = state.word(runs.key, E) - state.word(runs.key, F)  # of keys from a page, all that there is room for
+            state.enlarge(runs.key, held + np.minimum(runs.end - runs.begin, most))
         return walk(_walk, state, self._facts(state.dtype, values), runs, (values,), min(len(values), 1024))
 
     def _facts(self, dtype: np.dtype, values: np.ndarray) -> tuple:

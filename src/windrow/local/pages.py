@@ -1,0 +1,185 @@
+"""A live query whose keys lie in pages of some keys each, kept by somebody else: a bucket of a stream.
+
+A step loads the pages of the keys that got rows, takes in the rows of all of them at once, and cuts the same pages out
+of the state again. A page numbers its own keys and labels from 0. A key of which nothing is known, and of which no row
+waits, is in no page: keys that fall silent cost nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from windrow.errors import SnapshotError
+from windrow.frames import Frame
+from windrow.local.live import Live
+from windrow.local.snapshots import held_from, held_of
+from windrow.query import Query, Report
+from windrow.step import saving
+from windrow.step.held import Held
+from windrow.step.keys import one_nan
+
+#: the state of some keys, as plain values
+Page = Mapping[str, Any]
+
+
+def in_pages(query: Query, columns: Frame, watermark: int) -> Pages:
+    """A live query without keys; an empty frame tells the types of the columns."""
+    live = Live(query)
+    live.begin(columns)
+    live.set_watermark(watermark)
+    return Pages(live)
+
+
+class Pages:
+    """What a bucket needs of a live query."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+
+    @property
+    def report(self) -> Report:
+        """Counts of the rows of this step."""
+        return self.live.report
+
+    @property
+    def watermark(self) -> int:
+        """How far event time has come."""
+        return self.live.door.watermark
+
+    def load(self, pages: Iterable[Page]) -> None:
+        """Takes up the state of the keys of some pages; before there are rows."""
+        for page in pages:
+            self._load(page)
+        self.live.labels.renew()
+
+    def _load(self, page: Page) -> None:
+        live, keys, state = self.live, self.live.door.keys, self.live.begun
+        columns = [list(map(one_nan, part)) if isinstance(part, list) else part.tolist() for part in page["keys"]]
+        try:
+            numbers = keys.extend(columns)
+        except ValueError as error:
+            raise SnapshotError(f"the saved state does not fit together: {error}") from None
+        state.grow(len(keys))
+        if page["pending"] is not None:
+            rows = held_from(page["pending"])
+            live.pending.add(Held(numbers[rows.codes], rows.times, rows.columns))
+        start = {}
+        for name, labels in page["labels"]:
+            mine = live.labels.values.setdefault(name, [])
+            start[name] = len(mine)
+            mine.extend(labels)
+        content = dict(page["state"])
+        saving.relabel(state, content, lambda of, labels: np.where(labels < 0, labels, labels + start.get(of, 0)))
+        saving.load(state, content, numbers[: page["known"]])
+        for window, rows in page["last"]:
+            live.last[window].update({int(numbers[k]): tuple(row) for k, row in rows})
+
+    def push(self, rows: Any, watermark: int) -> tuple[Any, Any]:
+        """Takes in rows; event time has come to `watermark`. The results, and the rows that are late."""
+        self.live.set_watermark(watermark)
+        results = self.live.push(rows)
+        return results, self.live.late
+
+    def keys(self) -> np.ndarray:
+        """The numbers of the keys that have to be remembered, ascending."""
+        keys = self.live.door.keys.all()
+        return keys[self.live.begun.known(keys) | np.isin(keys, self.live.pending.codes())]
+
+    def values(self, keys: np.ndarray, column: str) -> np.ndarray:
+        return np.array(self.live.door.keys.column(keys.tolist(), self.live.query.by.index(column)))
+
+    def due(self, keys: np.ndarray) -> np.ndarray:
+        """A row that waits is due when the watermark comes to its time."""
+        when = self.live.begun.due_at(keys)
+        rows = self.live.pending.all()
+        if rows is not None:
+            mine = np.isin(rows.codes, keys)
+            np.minimum.at(when, np.searchsorted(keys, rows.codes[mine]), rows.times[mine])
+        return when
+
+    def cut(self, keys: np.ndarray, page: np.ndarray) -> dict[int, Page]:
+        known = self.live.begun.known(keys)
+        # by page; keys of which anything is known first, because the others have rows that wait and no state
+        at = np.lexsort([~known, page])
+        keys, page, known = keys[at], page[at], known[at]
+        numbers, begin, count = np.unique(page, return_index=True, return_counts=True)
+        waiting = self._waiting(keys)
+        return {
+            number: self._cut(keys[b:e], int(known[b:e].sum()), _between(waiting, b, e))
+            for number, b, e in zip(numbers.tolist(), begin.tolist(), (begin + count).tolist(), strict=True)
+        }
+
+    def _waiting(self, keys: np.ndarray) -> Held | None:
+        """The rows that wait, by the places of their keys among `keys`; those of a key in the order they came in."""
+        rows = self.live.pending.all()
+        if rows is None:
+            return None
+        places = np.full(len(self.live.door.keys), -1)
+        places[keys] = np.arange(len(keys))
+        codes = places[rows.codes]
+        at = np.argsort(codes, kind="stable")
+        rows = rows.at(at)
+        return Held(codes[at], rows.times, rows.columns)
+
+    def _cut(self, keys: np.ndarray, known: int, waiting: Held | None) -> Page:
+        live, state = self.live, self.live.begun
+        labels = _Labels(live.labels.values)
+        content = saving.dump(state, keys[:known])
+        saving.relabel(state, content, labels.renumbered)
+        return {
+            "keys": [_column(values) for values in live.door.keys.columns(keys.tolist())],
+            "pending": None if waiting is None else held_of(waiting),
+            "known": known,
+            "state": list(content.items()),
+            "last": [
+                (window, [(i, rows[k]) for i, k in enumerate(keys.tolist()) if k in rows])
+                for window, rows in live.last.items()
+            ],
+            "labels": list(labels.values.items()),
+        }
+
+
+class _Labels:
+    """The labels of one page: those that its state refers to, numbered from 0."""
+
+    def __init__(self, pool: Mapping[str, list]) -> None:
+        self.pool = pool
+        self.values: dict[str, list] = {}
+        self._numbers: dict[str, dict[int, int]] = {}
+
+    def renumbered(self, of: str, numbers: np.ndarray) -> np.ndarray:
+        """Numbers of a column's labels among those of the page; one that means nothing becomes -1."""
+        pool = self.pool.get(of, [])
+        mine, known = self.values.setdefault(of, []), self._numbers.setdefault(of, {})
+        used, at = np.unique(numbers, return_inverse=True)
+        new = np.full(len(used), -1)
+        for i, number in enumerate(used.tolist()):
+            if 0 <= number < len(pool):
+                if number not in known:
+                    known[number] = len(mine)
+                    mine.append(pool[number])
+                new[i] = known[number]
+        return new[at]
+
+
+def _column(values: list) -> np.ndarray | list:
+    """A key column: numbers as an array, which is faster to write."""
+    if set(map(type, values)) == {int}:
+        with contextlib.suppress(OverflowError):
+            return np.array(values, np.int64)
+    return values
+
+
+def _between(rows: Held | None, begin: int, end: int) -> Held | None:
+    """The rows of the keys from one place on to another, counted from the first; None: there are none."""
+    if rows is None:
+        return None
+    first, last = np.searchsorted(rows.codes, [begin, end]).tolist()
+    if first == last:
+        return None
+    mine = rows.at(slice(first, last))
+    return Held(mine.codes - begin, mine.times, mine.columns)
