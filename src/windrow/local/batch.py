@@ -10,19 +10,19 @@ import numpy as np
 
 from windrow import frames
 from windrow.engine.grouping import factorize
+from windrow.engine.inputs import Column
 from windrow.frames import Frame, Output
 from windrow.local.explain import Seen, explain
 from windrow.local.intake import Intake, Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query, Report
-from windrow.sharing.choice import for_rows
 from windrow.sharing.groups import Answer, Arrangement, arrange
 from windrow.sharing.lane import Found
-from windrow.sharing.rowwise import RowLane
 from windrow.sharing.slices import highest
 from windrow.step.choosing import planned
 from windrow.step.state import State
 from windrow.step.step import Results, step
+from windrow.step.tables import answers_by_row
 from windrow.windows.base import TIME, Measure, StepRows, Window
 from windrow.windows.kinds import scaled
 
@@ -113,17 +113,18 @@ class Batch:
         """One step from an empty state to the end of all rows."""
         state = State(planned(self.query, windows, self.arrangement, self._dtypes(windows), {}))
         state.grow(ordered.size)
-        measures = {m: ordered.pick(values) for m, values in self.intake.measures.items()}
-        rows = StepRows(ordered.key, measures, ordered.readable())
-        columns = {name: ordered.column(name) for name in self.arrangement.columns()}
+        rows, columns = self._rows(ordered)
         keys = np.arange(ordered.size) if len(ordered) else np.empty(0, np.int64)
         results = step(state, rows, columns, FOREVER, closing=True, keys=keys, keep=False)
         for name, seen in results.seen.items():
             self.seen[name] = Seen(seen.windows, seen.slices, seen.held, None)
         return results
 
-    def _over_rows(self, windows: Mapping[str, Window]) -> dict[str, str]:
-        return {n: for_rows(w, self.query.algorithm, self.query.favor).algorithm for n, w in windows.items()}
+    def _rows(self, ordered: Ordered) -> tuple[StepRows, dict[str, Column]]:
+        """The rows of a step, and what the aggregates read."""
+        measures = {m: ordered.pick(values) for m, values in self.intake.measures.items()}
+        columns = {name: ordered.column(name) for name in self.arrangement.columns()}
+        return StepRows(ordered.key, measures, ordered.readable()), columns
 
     def _told(self, answers: Mapping[str, Answer]) -> dict[str, Answer]:
         """Answers that can be compared: equal labels have equal numbers, whatever row they are from."""
@@ -151,10 +152,9 @@ class Batch:
         columns: dict[str, Output] = {}
         differs = np.zeros(self.frame.rows, bool)
         for ordered, windows in self.lanes(dict(self.windows)):
-            lane = RowLane(windows, self.arrangement, self._dtypes(windows), self._over_rows(windows))
-            rows = ordered.rows(windows, lane.columns())
-            by_row, _ = lane.step(rows, ordered.size, FOREVER, closing=True)
-            for window, answers in by_row.items():
+            own = {name: ordered.column(name) for window in windows.values() for name in window.columns}
+            plan = planned(self.query, windows, self.arrangement, self._dtypes(windows), own)
+            for window, answers in answers_by_row(plan, *self._rows(ordered)).items():
                 if self.query.changes_only:
                     differs[ordered.positions()] |= changed(ordered.key, self._told(answers), {})
                 for name, answer in answers.items():

@@ -10,7 +10,7 @@ import numpy as np
 
 from windrow.engine.inputs import Column
 from windrow.engine.table import Table
-from windrow.engine.walking import Runs, Walked, WalkState
+from windrow.engine.walking import ByRow, Runs, Walked, WalkState
 from windrow.errors import WindrowError
 from windrow.windows.durations import is_duration, micros, spelled
 
@@ -75,6 +75,15 @@ class Window:
     def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
         """Where slices begin and windows end in a step."""
         raise NotImplementedError
+
+    def bounds(self, state: WalkState, runs: Runs, rows: StepRows) -> ByRow:
+        """For windows by row: the rows of each row's window."""
+        raise NotImplementedError
+
+    @property
+    def last_rows(self) -> int | None:
+        """How many rows there are in every window by row, the row itself included; None: it depends."""
+        return None
 
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         """For each key the event time before which nothing of it becomes final."""

@@ -35,6 +35,10 @@ class Trailing(Window):
         return self.closed in ("left", "none")
 
     @property
+    def last_rows(self) -> int | None:
+        return int(self.range) if self.measure == ROWS and self.closed == "right" else None
+
+    @property
     def peers(self) -> bool:
         """Whether rows of one value must be taken in together, because each is in the windows of all."""
         return not self.waits and self.measure != ROWS
