@@ -73,7 +73,7 @@ def pushed(live, table: pa.Table, sizes=(1, 40, 3, 0, 17)):
 
 
 def bounded(live, kept: int) -> bool:
-    return all(len(values) <= kept for values in live.machine.labels.values.values())
+    return all(len(values) <= kept for values in live.labels.values.values())
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_labels_are_right_and_forgotten(window, values):
     for result in pushed(live, table):
         found += arrow_rows(result)
         # what two keys' windows hold, doubled, and what a push brings after that
-        assert bounded(live, 2 * 100 + 40), {n: len(v) for n, v in live.machine.labels.values.items()}
+        assert bounded(live, 2 * 100 + 40), {n: len(v) for n, v in live.labels.values.items()}
     found += arrow_rows(live.close())
     assert_same(found, arrow_rows(query.run(table)), window)
 
@@ -108,10 +108,10 @@ def test_they_go_through_snapshots_and_failed_batches(window):
     found = []
     for at in range(0, 600, 25):
         good = table.slice(at, 25)
-        known = {name: len(values) for name, values in live.machine.labels.values.items()}
+        known = {name: len(values) for name, values in live.labels.values.items()}
         with pytest.raises(ValueError, match="not that"):
             live.push(good.set_column(2, "x", pa.array([BAD] * len(good))))
-        assert all(len(values) <= known.get(name, 0) for name, values in live.machine.labels.values.items())
+        assert all(len(values) <= known.get(name, 0) for name, values in live.labels.values.items())
         found += arrow_rows(live.push(good))
         live = query.resume(live.snapshot())
     found += arrow_rows(live.close())

@@ -11,6 +11,7 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
+from windrow.engine.columns import accessors
 from windrow.engine.forms import Form
 from windrow.engine.keyed import SPARE, Access
 
@@ -23,14 +24,27 @@ Cuts = namedtuple("Cuts", "at keep")
 Wins = namedtuple("Wins", "at lo")
 
 
-def sliced(form: Form, kernel: Any, access: Access, lift_at: Callable | None = None) -> Callable:
+def slice_at(form: Form) -> Callable:
+    """`lift_at` for slices that were folded elsewhere: the columns are their partials."""
+    if not form.compiled:
+        return lambda partials, masks, i: partials[i]
+    assert form.dtypes is not None
+    get = form.jit(accessors(len(form.dtypes))[0])
+
+    def lift_at(columns, masks, i):
+        return get(columns, i)
+
+    return form.jit(lift_at)
+
+
+def sliced(form: Form, kernel: Any, access: Access, lift: Callable) -> Callable:
     """`run(state, runs, cuts, wins, columns, masks, out, valid, at)`: slices of rows, and windows of slices.
 
     Paper 3, Alg. 1: rows go into the open slice; where the next one begins it goes into the algorithm. `at` is where
     the loop goes on, [run, row, cut, window], and where it stopped when it returns False: the log is full.
     """
     clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
-    combine, identity, lift = form.combine, form.identity, lift_at or form.lift_at
+    combine, identity = form.combine, form.identity
     store, mark = form.store, form.mark
     opened, load, save, store_of, full = access
 
@@ -301,14 +315,14 @@ def empty_window(form: Form) -> Callable:
     return told if form.compiled else given
 
 
-def shared(form: Form, kernel: Any, access: Access, answer: Callable) -> Callable:
+def shared(form: Form, kernel: Any, access: Access, lift: Callable, traverse: Callable[[], Callable]) -> Callable:
     """`run(state, runs, cuts, wins, columns, masks, out, valid, at)`: as `sliced`, for many windows over one ring.
 
-    `answer(s, start, end)` is FlatFIT's (paper 5): the aggregate of the slices from position `start` on. Windows that
-    are answered at one place come by their beginnings, the longest first. Slices go when a run is over.
+    `traverse()` gives FlatFIT's `answer(s, start, end)` (paper 5): the aggregate of the slices from position `start`
+    on. Windows that are answered at one place come longest first. Slices go when a run is over.
     """
-    insert, evict = kernel.insert, kernel.evict
-    combine, lift = form.combine, form.lift_at
+    insert, evict, answer = kernel.insert, kernel.evict, traverse()
+    combine = form.combine
     store, mark = form.store, form.mark
     opened, load, save, store_of, full = access
 

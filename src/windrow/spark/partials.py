@@ -16,28 +16,29 @@ import numpy as np
 import pyarrow as pa
 
 from windrow import frames
-from windrow.engine.grouping import factorize
-from windrow.engine.inputs import Column, object_array
+from windrow.engine.grouping import factorize, order
+from windrow.engine.inputs import object_array
 from windrow.engine.snapshot import packed, unpacked
 from windrow.local.batch import FOREVER
 from windrow.local.intake import Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query
-from windrow.sharing.choice import choose
-from windrow.sharing.groups import ROW_OF, VALID_ROW_OF, Answer, Arrangement, Group, arrange
-from windrow.sharing.lane import Found, Lane
-from windrow.sharing.slices import Rows, Slices, lowest
+from windrow.sharing.groups import Answer, Arrangement, Group, arrange
+from windrow.sharing.lane import Found
 from windrow.spark.chunks import by_key, conformed, gathered
-from windrow.windows.base import TIME
-from windrow.windows.kinds import Periodic, Session
+from windrow.step.choosing import planned
+from windrow.step.plan import Plan
+from windrow.step.slices import folded
+from windrow.step.state import State
+from windrow.step.step import step
+from windrow.windows.base import TIME, StepRows
 
 FIRST, LAST, PARTIAL, LABEL = "__windrow_first", "__windrow_last", "__windrow_partial", "__windrow_label"
-NEVER = lowest(np.int64)
 
 
 def sliceable(query: Query) -> bool:
     """Whether windows are runs of slices whose edges are known before any row is."""
-    return all(isinstance(w, (Periodic, Session)) and w.measure == TIME for w in query.windows.values())
+    return all(window.late_slices for window in query.windows.values())
 
 
 def in_any_order(query: Query) -> bool:
@@ -62,9 +63,8 @@ def partial_schema(query: Query, schema: pa.Schema) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _lane(query: Query, arrangement: Arrangement) -> Lane:
-    algorithms = {n: c.algorithm for n, c in choose(query.windows, query.algorithm, query.favor).items()}
-    return Lane(query.windows, arrangement, {}, query.slicing, query.partial, False, algorithms)
+def _plan(query: Query, arrangement: Arrangement) -> Plan:
+    return planned(query, query.windows, arrangement, {}, {})
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,13 @@ class Folded:
         arrangement = arrange(
             query.aggregates, {n: frame.column(n) for a in query.aggregates.values() for n in a.columns}, True
         )
-        lane = _lane(query, arrangement)
         ordered = Ordered(intake, TIME)
-        lane.step(ordered.rows(query.windows, arrangement.columns()), ordered.size, NEVER)
-        slices = lane.slices
-        assert slices is not None
+        folded_rows = StepRows(ordered.key, {TIME: ordered.pick(intake.measures[TIME])}, ordered.readable())
+        read = {name: ordered.column(name) for name in arrangement.columns()}
+        slices = folded(_plan(query, arrangement), folded_rows, read)
         at = intake.keys[slices.key]
         columns: list[Any] = [rows[name].take(pa.array(at)) for name in query.by]
-        columns += [pa.array(slices.first[TIME]), pa.array(slices.last[TIME])]
+        columns += [pa.array(slices.first), pa.array(slices.last)]
         for group, slots in zip(arrangement.groups, slices.partials, strict=True):
             columns += _written(group, slots)
             columns += [rows[of].take(_row_numbers(slots[j], rows)) for j, (_, of) in group.labels().items()]
@@ -142,22 +141,23 @@ class Answered:
         if query.by:
             codes, keys = factorize(frame.keys(query.by))
         arrangement = outlines(query, self.rows)
-        lane = _lane(query, arrangement)
-        lane.keys.grow(len(keys), {})
         first, last = (slices[name].to_numpy() for name in (FIRST, LAST))
         partials = []
         for g, group in enumerate(arrangement.groups):
             mine = [slices[name] for name in slices.column_names if name.startswith(f"{PARTIAL}_{g}_")]
             partials.append(_read(group, mine))
-        zeros = np.zeros(len(codes), np.int64)
-        lane.slices = Slices(codes, zeros, zeros + 1, {TIME: first}, {TIME: last}, {}, partials)
-        nothing = np.empty(0, np.int64)
+        state = State(_plan(query, arrangement))
+        state.grow(len(keys))
+        at = order(codes, len(keys), first)  # slices of several tasks may lie side by side
+        if at is not None:
+            codes, first, last = codes[at], first[at], last[at]
+            partials = [
+                [p[i] for i in at.tolist()] if isinstance(p, list) else tuple(c[at] for c in p) for p in partials
+            ]
+        rows = StepRows(codes, {TIME: first}, {}, {TIME: last})
+        results = step(state, rows, {}, FOREVER, True, np.arange(len(keys)), keep=False, slices=partials)
+        found = {f.window: f for f in results.ended}
         empty = frames.read(self.rows.empty_table())
-        columns: dict[str, Column] = {c: _no_rows(empty, c) for c in arrangement.columns()}
-        found = {
-            f.window: f
-            for f in lane.step(Rows(nothing, {TIME: nothing}, columns, {}, {}), len(keys), FOREVER, closing=True)
-        }
         labels = {
             name: f"{LABEL}_{g}_{j}" for g, gr in enumerate(arrangement.groups) for j, (name, _) in gr.labels().items()
         }
@@ -194,10 +194,3 @@ def _told(answers: Mapping[str, Answer], frame: frames.Frame) -> dict[str, Answe
         return Answer(values, there if answer.there is None else there & answer.there)
 
     return {name: told(answer) for name, answer in answers.items()}
-
-
-def _no_rows(frame: frames.Frame, name: str) -> Column:
-    """A column without rows; row numbers and nothing at all are numbers."""
-    if not name or name.startswith((ROW_OF, VALID_ROW_OF)):
-        return Column(np.empty(0, np.int64), None, np.dtype(np.int64))
-    return frame.column(name)

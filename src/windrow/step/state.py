@@ -10,7 +10,7 @@ import numpy as np
 from windrow.engine.due import Due
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.keyed import KeyedWindows
-from windrow.engine.keyed_loops import by_row, by_row_waiting, shared, sliced
+from windrow.engine.keyed_loops import by_row, by_row_waiting, shared, slice_at, sliced
 from windrow.engine.table import Table, bits
 from windrow.engine.walking import WalkState
 from windrow.engine.walks import HIGHEST, LOWEST
@@ -36,17 +36,21 @@ class GroupState:
         form = _form_for(group, algorithm)
         self.windows = KeyedWindows(table, form, kept)
         self.queue: KeyedWindows | None = None
-        self.loop: Callable
-        if window is None:
-            answer = traverse(self.windows.form)
-            self.loop = self.windows.loop("shared", shared, answer)
-        elif not window.per_row:
-            self.loop = self.windows.loop("sliced", sliced)
-        elif getattr(window, "waits", False):
+        self.window = window
+        if window is not None and window.per_row and getattr(window, "waits", False):
             self.queue = KeyedWindows(table, form, ALGORITHMS["recalculate"].algorithm)
-            self.loop = self.windows.loop("by row, waiting", by_row_waiting, self.queue.kernel, self.queue.access())
-        else:
-            self.loop = self.windows.loop("by row", by_row)
+
+    def loop(self, over_slices: bool) -> Callable:
+        """The loop that takes rows through the windows, or slices that were folded elsewhere."""
+        windows, window = self.windows, self.window
+        what, lift = (" of slices", slice_at(windows.form)) if over_slices else ("", windows.form.lift_at)
+        if window is None:
+            return windows.loop("shared" + what, shared, lift, lambda: traverse(windows.form))
+        if not window.per_row:
+            return windows.loop("sliced" + what, sliced, lift)
+        if self.queue is not None:
+            return windows.loop("by row, waiting", by_row_waiting, self.queue.kernel, self.queue.access())
+        return windows.loop("by row", by_row)
 
     @property
     def parts(self) -> list[KeyedWindows]:

@@ -6,7 +6,7 @@ loop    rows into slices, slices into the algorithm, windows out of it (`engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_loops import Cuts, RowRuns, Wins
 from windrow.engine.keyed_loops import Runs as SliceRuns
 from windrow.engine.walking import ByRow, Runs, Walked
-from windrow.engine.walks import HIGHEST, LOWEST
+from windrow.engine.walks import HIGHEST, LOWEST, ready
 from windrow.sharing.groups import Answer, Group
 from windrow.sharing.lane import Found as Ended
 from windrow.step.state import COUNT, SHARED, GroupState, State
@@ -45,6 +45,21 @@ class Seen:
     held: int  # slices of a key at once, at most
 
 
+@dataclass(frozen=True)
+class Given:
+    """What is folded: columns of rows, or the partials of slices."""
+
+    columns: Mapping[str, Column]
+    slices: Sequence[Any] | None
+
+    def data(self, windows: KeyedWindows, group: Group, g: int) -> tuple:
+        """As a loop takes it: columns and masks."""
+        if self.slices is not None:
+            mine = self.slices[g]
+            return (tuple(ready(column) for column in mine) if windows.form.compiled else mine), ()
+        return arrays(windows.form, tuple(self.columns[column] for column in group.columns))
+
+
 def step(
     state: State,
     rows: StepRows,
@@ -53,6 +68,7 @@ def step(
     closing: bool = False,
     keys: np.ndarray | None = None,
     keep: bool = True,
+    slices: Sequence[Any] | None = None,
 ) -> Results:
     """Takes in rows; event time has come to `until`.
 
@@ -62,6 +78,8 @@ def step(
         closing: no row comes any more.
         keys: all keys there are, ascending, where all are to be looked at.
         keep: the state is wanted afterwards, and the step can be taken back; not for a table that is one step.
+        slices: the rows are slices that were folded elsewhere (`rows.last` has their newest values): for each group
+            their partials. `columns` are not looked at then.
 
     The caller ends the step: `state.commit()` or `state.rollback()`.
     """
@@ -84,6 +102,7 @@ def step(
     for measure, word in state.newest.items():
         newest[measure] = words[every, word].view(plan.dtypes[measure])
         newest[measure][filled] = measures[measure][runs_end[filled] - 1]
+    given = Given(columns, slices)
     by_row: dict[str, dict[str, Answer]] = {}
     ended: dict[str, Ended] = {}
     walked: dict[str, Walked] = {}  # of windows that share a ring
@@ -98,16 +117,16 @@ def step(
             now = np.full_like(newest[window.measure], highest) if closing else newest[window.measure]
         runs = Runs(every, runs_begin, runs_end, now)
         if window.per_row:
-            by_row[name] = _by_row(state, name, window, runs, full, columns, keep)
+            by_row[name] = _by_row(state, name, window, runs, full, given, keep)
             continue
         found = window.walk(state.walks[name], runs, full, closing, plan.partial)
         seen[name] = Seen(len(found.win_at), len(found.cut_at), int(found.peak.max(initial=0)))
         if name in plan.shared:
             walked[name] = found
         else:
-            ended[name] = _ended(state, name, runs, found, columns, keep)
+            ended[name] = _ended(state, name, runs, found, given, keep)
     if walked:
-        ended |= _shared(state, walked, Runs(every, runs_begin, runs_end, count), columns, keep)
+        ended |= _shared(state, walked, Runs(every, runs_begin, runs_end, count), given, keep)
     words[every, COUNT] = count
     for measure, word in state.newest.items():
         words[every, word] = newest[measure].view(np.int64)
@@ -140,7 +159,7 @@ def _runs(own: np.ndarray, begin: np.ndarray, every: np.ndarray, n: int) -> tupl
     return first, last
 
 
-def _ended(state: State, name: str, runs: Runs, found: Walked, columns: Mapping[str, Column], keep: bool) -> Ended:
+def _ended(state: State, name: str, runs: Runs, found: Walked, given: Given, keep: bool) -> Ended:
     """The windows that one window's walk found, answered from its own ring."""
     slices = SliceRuns(runs.key, runs.begin, runs.end, found.cuts, found.wins, found.keep)
     cuts, wins = Cuts(found.cut_at, found.cut_keep), Wins(found.win_at, found.win_lo)
@@ -149,13 +168,11 @@ def _ended(state: State, name: str, runs: Runs, found: Walked, columns: Mapping[
         known = f" from {found.start[w]} to {found.end[w]}" if w < len(found.start) else ""
         return f"window '{name}'{known}"
 
-    answers = _answers(state, name, slices, cuts, wins, found.peak, columns, keep, where)
+    answers = _answers(state, name, slices, cuts, wins, found.peak, given, keep, where)
     return _told(name, runs, found, state.plan.arrangement.finished(answers))
 
 
-def _shared(
-    state: State, walked: Mapping[str, Walked], runs: Runs, columns: Mapping[str, Column], keep: bool
-) -> dict[str, Ended]:
+def _shared(state: State, walked: Mapping[str, Walked], runs: Runs, given: Given, keep: bool) -> dict[str, Ended]:
     """The windows that several walks found, answered from the ring that they share."""
     assert state.ring is not None
     merged = state.ring.merged([state.walks[name] for name in walked], list(walked.values()), runs)
@@ -169,7 +186,7 @@ def _shared(
         name = list(walked)[j]
         return f"window '{name}' from {walked[name].start[place - sizes[j]]} to {walked[name].end[place - sizes[j]]}"
 
-    answers = _answers(state, SHARED, merged.runs, merged.cuts, merged.wins, merged.peak, columns, keep, where)
+    answers = _answers(state, SHARED, merged.runs, merged.cuts, merged.wins, merged.peak, given, keep, where)
     back = np.empty(len(merged.order), np.int64)
     back[merged.order] = np.arange(len(back))
     ended = {}
@@ -186,40 +203,43 @@ def _told(name: str, runs: Runs, found: Walked, answers: dict[str, Answer]) -> E
 
 
 def _answers(
-    state: State, name: str, runs: SliceRuns, cuts: Cuts, wins: Wins, peak: np.ndarray, columns: Mapping[str, Column],
+    state: State, name: str, runs: SliceRuns, cuts: Cuts, wins: Wins, peak: np.ndarray, given: Given,
     keep: bool, where: Callable[[int], str],
 ) -> dict[str, Answer]:  # fmt: skip
     """Takes the rows through the ring of each group of aggregates."""
     answers: dict[str, Answer] = {}
-    for group, kept in zip(state.plan.arrangement.groups, state.groups[name], strict=True):
+    for g, (group, kept) in enumerate(zip(state.plan.arrangement.groups, state.groups[name], strict=True)):
         kept.windows.begin(runs.key, peak, keep)
         out, valid = group.room(len(wins.at))
-        given = (*_given(kept.windows, runs, cuts, wins), *_data(kept.windows, group, columns), out, valid)
-        _looped(kept, given, np.array([0, -1, 0, 0]), where)
+        data = given.data(kept.windows, group, g)
+        loop = kept.loop(given.slices is not None)
+        _looped(
+            kept, loop, (*_given(kept.windows, runs, cuts, wins), *data, out, valid), np.array([0, -1, 0, 0]), where
+        )
         answers.update(group.answers(out, valid))
     return answers
 
 
 def _by_row(
-    state: State, name: str, window: Any, runs: Runs, rows: StepRows, columns: Mapping[str, Column], keep: bool
+    state: State, name: str, window: Any, runs: Runs, rows: StepRows, given: Given, keep: bool
 ) -> dict[str, Answer]:
     plan = state.plan
     found: ByRow = window.bounds(state.walks[name], runs, rows)
     stretches = RowRuns(runs.key, runs.begin, runs.end, found.first, found.keep)
     answers: dict[str, Answer] = {}
-    for group, kept in zip(plan.arrangement.groups, state.groups[name], strict=True):
+    for g, (group, kept) in enumerate(zip(plan.arrangement.groups, state.groups[name], strict=True)):
         kept.windows.begin(runs.key, found.peak, keep)
         if kept.queue is not None:
             kept.queue.begin(runs.key, found.waiting + 1, keep)
         out, valid = group.room(len(rows))
-        given = (*_given(kept.windows, stretches, found.lo, found.hi), *_data(kept.windows, group, columns), out, valid)
-        _looped(kept, given, np.array([0, -1]), lambda i: f"the window of row {i}: {found.hi[i] - found.lo[i]} rows")
+        ranges = _given(kept.windows, stretches, found.lo, found.hi)
+        all_given = (*ranges, *given.data(kept.windows, group, g), out, valid)
+        _looped(
+            kept, kept.loop(False), all_given, np.array([0, -1]),
+            lambda i: f"the window of row {i}: {found.hi[i] - found.lo[i]} rows",
+        )  # fmt: skip
         answers.update(group.answers(out, valid))
     return plan.arrangement.finished(answers)
-
-
-def _data(windows: KeyedWindows, group: Group, columns: Mapping[str, Column]) -> tuple[tuple, tuple]:
-    return arrays(windows.form, tuple(columns[column] for column in group.columns))
 
 
 def _given(windows: KeyedWindows, *arrays: Any) -> tuple:
@@ -229,10 +249,10 @@ def _given(windows: KeyedWindows, *arrays: Any) -> tuple:
     return tuple(type(a)(*(column.tolist() for column in a)) if isinstance(a, tuple) else a.tolist() for a in arrays)
 
 
-def _looped(kept: GroupState, given: tuple, at: np.ndarray, where: Callable[[int], str]) -> None:
+def _looped(kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str]) -> None:
     """Runs a loop to its end, with more log where it asks for it; an error names the window."""
     try:
-        while not kept.loop(*(part.cells() for part in kept.parts), *given, at):
+        while not loop(*(part.cells() for part in kept.parts), *given, at):
             for part in kept.parts:
                 part.more_log(1024)
     except CompilationFailed:

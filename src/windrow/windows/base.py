@@ -98,8 +98,12 @@ class Window:
 
     @property
     def late_slices(self) -> bool:
-        """Whether a row tells its slice, whatever came before it."""
+        """Whether a row tells its slice, whatever came before it: rows may be folded in any order."""
         return False
+
+    def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
+        """Where `late_slices`: sets `flags` at rows, sorted within each segment, that begin a slice at any edge."""
+        raise NotImplementedError
 
     @property
     def columns(self) -> tuple[str, ...]:

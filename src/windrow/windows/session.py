@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from windrow.engine.sessions import session_cuts
 from windrow.engine.table import Table
 from windrow.engine.walking import DONE, OWN, E, F, Runs, Walked, WalkState, walk, walker
 from windrow.engine.walks import HIGHEST, check_room
@@ -47,6 +48,9 @@ class Session(Window):
     @property
     def late_slices(self) -> bool:
         return self.measure == TIME
+
+    def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
+        session_cuts(values, values, seg, self.gap, flags)
 
 
 @walker

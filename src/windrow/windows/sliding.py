@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from windrow.engine.periodic import periodic_cuts
 from windrow.engine.table import Table
 from windrow.engine.walking import (
     BASE,
@@ -94,6 +95,9 @@ class Periodic(Window):
     @property
     def late_slices(self) -> bool:
         return self.measure == TIME
+
+    def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
+        periodic_cuts(values, seg, self.range, self.every, self.origin, "pairs", flags)
 
 
 @walker
