@@ -14,9 +14,10 @@ import pytest
 
 from tests.spark import stream_cases as cases
 from tests.spark.test_batch import plain
-from windrow import agg, win
+from windrow import agg, frames, win
 from windrow.errors import SnapshotError
 from windrow.local.arrivals import FOREVER, NEVER
+from windrow.local.pages import in_pages
 from windrow.query import Query
 from windrow.spark import buckets
 from windrow.spark.buckets import HASH, HEAD, Bucket
@@ -226,6 +227,14 @@ def test_a_page_that_is_gone_or_another_bucket_s_is_named():
     stream.pages[0] = foreign.pages[0]
     with pytest.raises(SnapshotError, match="state page 0 of bucket 0 is of another query"):
         stream.push(table)
+
+
+def test_a_key_that_is_in_two_pages_is_an_error():
+    stream, table = one()
+    page = stream.bucket()._page(0, 0, stream.pages)
+    live = in_pages(stream.bucket().keyed, frames.read(table.schema.empty_table()), NEVER)
+    with pytest.raises(SnapshotError, match="does not fit together: a key is there twice"):
+        live.load([page, page])
 
 
 def test_another_query_is_refused_by_what_changed():
