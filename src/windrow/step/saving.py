@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.aggregates.base import Aggregate
+from windrow.aggregates.joins import Join
 from windrow.engine.columns import Store
 from windrow.engine.keyed import AGGS, CAPACITY, LINKS, OWN, VALS, KeyedWindows
 from windrow.engine.table import blocks_of, stretches
@@ -96,7 +96,7 @@ def _load_walk(walk: WalkState, keys: np.ndarray, parts: Any) -> None:
         )
 
 
-def _dump_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray) -> Any:
+def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray) -> Any:
     if not part.form.compiled:
         return [_dump_cell(part, of, key) for key in keys.tolist()]
     capacity = part.word(keys, CAPACITY)
@@ -108,7 +108,7 @@ def _dump_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray) -> Any:
     return dumped
 
 
-def _load_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray, dumped: Any) -> None:
+def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: Any) -> None:
     if not part.form.compiled:
         for key, cell in zip(keys.tolist(), dumped, strict=True):
             _load_cell(part, of, key, cell)
@@ -129,7 +129,7 @@ def _load_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray, dumped: A
             column[at] = values
 
 
-def _dump_cell(part: KeyedWindows, of: Aggregate, key: int) -> Any:
+def _dump_cell(part: KeyedWindows, of: Join, key: int) -> Any:
     save = _saver(part, of.dump)
     f, e, o, p, r = part.plain.cells[key]
     store = part.plain.stores[key]
@@ -142,7 +142,7 @@ def _dump_cell(part: KeyedWindows, of: Aggregate, key: int) -> Any:
     return f, e, o, save(p), registers, slots
 
 
-def _load_cell(part: KeyedWindows, of: Aggregate, key: int, cell: Any) -> None:
+def _load_cell(part: KeyedWindows, of: Join, key: int, cell: Any) -> None:
     read = _saver(part, of.load)
     f, e, o, p, registers, slots = cell
     r = None
