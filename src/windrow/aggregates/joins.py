@@ -74,6 +74,19 @@ def _join(components: list[Aggregate], answer: Any) -> Join:
     def load(data: Any) -> tuple:
         return tuple(None if x is None else _load(part)(x) for part, x in zip(components, data, strict=True))
 
+    if len(components) == 1:  # the same, three times as fast
+        ((only, own),) = placed
+        lift_one, combine_one, lower_one = only.monoid_lift, only.monoid_combine, only.monoid_lower
+
+        def lift(*row: Any) -> tuple:
+            return (lift_one(*[row[i] for i in own]),)
+
+        def combine(a: tuple, b: tuple) -> tuple:
+            return (combine_one(a[0], b[0]),)
+
+        def lower(p: tuple) -> Any:
+            return answer((lower_one(p[0]),))
+
     invertible = all(part.inverse is not None for part in components)
     joined = Join(
         "join",

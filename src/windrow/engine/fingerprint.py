@@ -7,9 +7,11 @@ in it, followed to the end. What cannot be hashed for sure is not cached.
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import types
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -66,18 +68,40 @@ def _pieces(thing: Any, seen: dict[int, int]) -> Iterable[bytes]:
             return
         seen[id(thing)] = len(seen)
         yield from _pieces((thing.__code__, thing.__defaults__), seen)
+        names = _names(thing.__code__)
         for cell in thing.__closure__ or ():
             yield from _pieces(cell.cell_contents, seen)
-        for name in _global_names(thing.__code__):
+            yield from _attributes(cell.cell_contents, names, seen)
+        for name in sorted(_global_names(thing.__code__)):
             if name in thing.__globals__:
                 yield from _pieces((name, thing.__globals__[name]), seen)
+                yield from _attributes(thing.__globals__[name], names, seen)
     else:
         raise Unhashable(f"{type(thing).__module__}.{type(thing).__qualname__}")
 
 
-def _global_names(code: types.CodeType) -> list[str]:
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names.update(_global_names(constant))
-    return sorted(names)
+def _attributes(thing: Any, names: frozenset[str], seen: dict[int, int]) -> Iterable[bytes]:
+    """What code with these names may read of a module: numba takes it for constant, too."""
+    if not isinstance(thing, types.ModuleType) or id(thing) in seen:
+        return
+    seen[id(thing)] = len(seen)
+    for name in sorted(names & vars(thing).keys()):
+        value = vars(thing)[name]
+        if isinstance(value, (bool, int, float, complex, str, bytes, tuple, np.generic)) or hasattr(value, "py_func"):
+            yield from _pieces((name, value), seen)
+        yield from _attributes(value, names, seen)
+
+
+@lru_cache(maxsize=4096)
+def _global_names(code: types.CodeType) -> frozenset[str]:
+    """The globals that code reads, in functions within it, too."""
+    loads = ("LOAD_GLOBAL", "LOAD_NAME")
+    found = {step.argval for step in dis.get_instructions(code) if step.opname in loads}
+    return frozenset(found).union(*(_global_names(part) for part in code.co_consts if isinstance(part, types.CodeType)))
+
+
+@lru_cache(maxsize=4096)
+def _names(code: types.CodeType) -> frozenset[str]:
+    """Every name in the code, attributes included."""
+    parts = (part for part in code.co_consts if isinstance(part, types.CodeType))
+    return frozenset(code.co_names).union(*map(_names, parts))

@@ -194,7 +194,7 @@ def compiled_access(form: Form, registers: Any, partials: Sequence[str], layout:
     return Access(*(jit(scope[name]) for name in Access._fields))
 
 
-class Slots(Pool):
+class _Slots(Pool):
     """A pool whose writes are logged."""
 
     def __init__(self, dtypes: Sequence[Any]) -> None:
@@ -234,7 +234,7 @@ class KeyedWindows:
     def __init__(self, table: Table, form: Form, algorithm: Algorithm) -> None:
         self.table, self.form, self.algorithm = table, keyed_form(form), algorithm
         self.partials: tuple[str, ...] = algorithm.partial_registers
-        self.slots: tuple[Slots, ...] = ()
+        self.slots: tuple[_Slots, ...] = ()
         if not form.compiled:
             self.plain = PlainCells([], [])
             self.before: list[tuple] = []
@@ -244,8 +244,9 @@ class KeyedWindows:
         empty = by_hand(algorithm, self.form)[1].clear(Store((), (), [0] * 256, 0))
         ints = [int(getattr(empty, name)) for name in self.fields]
         none = bits(form.identity, form.dtypes) * (1 + len(self.partials))
-        self.first = table.add([0] * OWN + ints + none)
-        self.slots = Slots(form.dtypes), Slots(form.dtypes), Slots([np.int64])
+        words = [0] * OWN + ints + none
+        self.first, self.width = table.add(words), len(words)
+        self.slots = _Slots(form.dtypes), _Slots(form.dtypes), _Slots([np.int64])
 
     @property
     def kernel(self) -> Operations:
@@ -387,13 +388,13 @@ class KeyedWindows:
             self._move_rings(keys[filled], before[filled, 0], old[filled])
             return
         for k, base, size in zip(keys[filled].tolist(), before[filled].tolist(), old[filled].tolist(), strict=True):
-            grown_store = self._grown(self._store(base, size), self.registers(k), int(words[k, first + CAPACITY]))
-            self._fill(k, grown_store)
+            grown_store = self._grown(self.store(base, size), self.registers(k), int(words[k, first + CAPACITY]))
+            self.fill(k, grown_store)
         for k in keys[~filled].tolist():  # what the algorithm wants to find in its slots
             base, size = words[k, first + VALS : first + VALS + 3].tolist(), int(words[k, first + CAPACITY])
-            by_hand(self.algorithm, self.form)[1].clear(self._store(base, size))
+            by_hand(self.algorithm, self.form)[1].clear(self.store(base, size))
 
-    def _store(self, base: list[int], capacity: int) -> Store:
+    def store(self, base: list[int], capacity: int) -> Store:
         """A key's slots as arrays."""
         sizes = self.algorithm.layout(capacity)
         parts = [
@@ -402,7 +403,8 @@ class KeyedWindows:
         ]
         return Store(parts[0], parts[1], parts[2][0], capacity - 1)
 
-    def _fill(self, k: int, store: Store) -> None:
+    def fill(self, k: int, store: Store) -> None:
+        """Sets a key's slots."""
         for j, (slots, new) in enumerate(zip(self.slots, (store.vals, store.aggs, (store.links,)), strict=True)):
             base = int(self.table.words[k, self.first + VALS + j])
             for column, values in zip(slots.columns, new, strict=True):

@@ -3,7 +3,9 @@
 `evict(total, old)` sees the answers of some aggregates: `total` over the whole window with the new row in it, `old`
 over its oldest part. For each key a Monoid Tree keeps them, so that any number of rows leaves in O(log n) calls.
 
-Few rows go through in plain Python. Many go through one loop into which the policy is compiled, where numba takes it.
+Few rows go through in plain Python, over partials that are objects. Many go through one loop into which the policy is
+compiled, where numba takes it, over columns of numbers; from then on all do.
+
 numba reads a global once, Python with each call: the loop is kept under a fingerprint of all that the policy refers to,
 so that another value means another loop. And where compiled code raises, the rows go through once more in plain Python,
 which says better what is wrong, or finds nothing wrong at all (None == 1 is False there, and an error in numba).
@@ -24,9 +26,9 @@ from windrow.engine.algorithm import Algorithm
 from windrow.engine.batch import form_for
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.inputs import Column
-from windrow.engine.keyed import OWN, KeyedWindows, plain_access
-from windrow.engine.keyed_hand import hand_access, hand_form
+from windrow.engine.keyed import OWN, SLICE_E, KeyedWindows, plain_access
 from windrow.engine.keyed_loops import DONE, NO_ROOM, PolicyRuns, by_policy
+from windrow.engine.keyed_moves import move
 from windrow.engine.row_kernels import COMPILE_AFTER, SMALL, arrays_of, compile_quietly, key_of, scope_of
 from windrow.engine.row_views import numbers, row_maker
 from windrow.engine.table import Table
@@ -67,23 +69,26 @@ class PolicyState(WalkState):
         for name in self.of.columns:
             if name not in columns:
                 raise WindrowError(f"the policy's aggregates read {name!r}; there are {', '.join(map(repr, columns))}")
-        self.compiled = False  # whether the last step was
-        self.trees = KeyedWindows(table, self._form(columns, nullable), algorithm)
-        self._plain: Callable | None = None
+        #: a key's tree is in one of them: partials that are objects, or columns of numbers
+        self.plain = KeyedWindows(table, plain_form(self.of), algorithm)
+        form = self._form(columns, nullable)
+        self.columns = None if form is None else KeyedWindows(table, form, algorithm)
+        self.compiled = False  # whether any step was
+        self._plain_run = self._plain_loop()
 
     @property
-    def kept(self) -> list[tuple[KeyedWindows, Aggregate]]:
-        return [(self.trees, self.of)]
+    def kept(self) -> list[tuple[KeyedWindows, Join]]:
+        trees = [self.plain] if self.columns is None else [self.plain, self.columns]
+        return [(part, self.of) for part in trees]
 
-    def _form(self, columns: Mapping[str, Column], nullable: bool) -> Form:
-        """Columns of numbers where the policy may be compiled."""
-        form = None
-        if isinstance(self.evict, FunctionType) and key_of(self.evict) is not None:
-            own = [columns[name] for name in self.of.columns]
-            kinds = tuple(column.kind for column in own) or ("bool",)
-            masked = tuple(nullable or column.mask is not None for column in own) or (False,)
-            form = form_for(self.of, kinds, masked)
-        return form or plain_form(self.of)
+    def _form(self, columns: Mapping[str, Column], nullable: bool) -> Form | None:
+        """Columns of numbers, where the policy may be compiled."""
+        if not isinstance(self.evict, FunctionType) or key_of(self.evict) is None:
+            return None
+        own = [columns[name] for name in self.of.columns]
+        kinds = tuple(column.kind for column in own) or ("bool",)
+        masked = tuple(nullable or column.mask is not None for column in own) or (False,)
+        return form_for(self.of, kinds, masked)
 
     # A step.
 
@@ -100,25 +105,20 @@ class PolicyState(WalkState):
         given = {name: _numbers(columns[name]) for name in self.of.columns}
         if not given:  # aggregates that count rows still want a column
             given = {"": Column(np.zeros(n, bool), None, np.dtype(bool))}
-        held = self._sizes(runs.key)
-        loop = self._compiled_loop(given, runs) if self.trees.form.compiled else None
-        self.trees.begin(runs.key, held + np.minimum(runs.end - runs.begin, AHEAD), keep or loop is not None)
-        self.compiled = loop is not None and self._run_compiled(loop, runs, given, lo, at, keep)
-        if not self.compiled:
+        loop = self._compiled_loop(given, runs)
+        if loop is None or not self._run_compiled(loop, runs, given, lo, at, keep):
             self._run_plain(runs, given, lo, at, number, keep)
-            if loop is not None:  # numba raises what Python does not
+            if loop is not None:  # numba raised what Python does not
                 self._loops[self._key()] = None
         return lo
 
-    def _sizes(self, keys: np.ndarray) -> np.ndarray:
-        """How many rows are in the window of each key."""
-        if self.trees.form.compiled:
-            return self.trees.word(keys, OWN + self.trees.fields.index("n"))
-        registers = (self.trees.plain.cells[k][-1] for k in keys.tolist())
-        return np.array([0 if r is None else r.n for r in registers], np.int64)
-
-    def _enlarge(self, key: np.ndarray, keep: bool) -> None:
-        self.trees.begin(key, 2 * self._sizes(key), keep)
+    def _begin(self, trees: KeyedWindows, runs: PolicyRuns, logs: bool) -> None:
+        """The keys' trees are in `trees` from now on, with some room for rows to come."""
+        other = self.columns if trees is self.plain else self.plain
+        if other is not None:
+            for k in runs.key[_rows(other, runs.key) > 0].tolist():
+                move(k, other, trees, self.of)
+        trees.begin(runs.key, _sizes(trees, runs.key) + np.minimum(runs.end - runs.begin, AHEAD), logs)
 
     # In plain Python.
 
@@ -126,20 +126,20 @@ class PolicyState(WalkState):
         self, runs: PolicyRuns, given: Mapping[str, Column], lo: np.ndarray, at: np.ndarray, number: np.ndarray,
         keep: bool,
     ) -> None:  # fmt: skip
-        if self._plain is None:
-            self._plain = self._plain_loop()
-        cells = None if self.trees.form.compiled else self.trees.cells()
+        self._begin(self.plain, runs, keep)
         listed = PolicyRuns(*(part.tolist() for part in runs))
         values = tuple(column.objects() for column in given.values())
         try:
-            while self._plain(cells, listed, values, (None,) * len(values), None, None, lo, at) != DONE:
-                self._enlarge(runs.key[at[0] : at[0] + 1], keep)
+            while (
+                self._plain_run(self.plain.cells(), listed, values, (None,) * len(values), None, None, lo, at) != DONE
+            ):
+                _enlarge(self.plain, runs.key[at[0] : at[0] + 1], keep)
         except Exception as error:
             error.add_note(f"in the policy, at row {int(number[at[1]])} of its key")
             raise
 
     def _plain_loop(self) -> Callable:
-        trees, evict, lower, make = self.trees, self.evict, self.of.monoid_lower, row_maker(self.names)
+        trees, evict, lower, make = self.plain, self.evict, self.of.monoid_lower, row_maker(self.names)
 
         def view(partial, out, valid):
             return make(lower(partial))
@@ -147,28 +147,27 @@ class PolicyState(WalkState):
         def goes(asked, old):
             return bool(evict(asked[0], make(lower(old))))
 
-        if not trees.form.compiled:
-            return by_policy(trees.form, trees.kernel, plain_access(), view, goes)
-        form = hand_form(trees, self.of)
-        return by_policy(form, trees.algorithm.kernel(form), hand_access(trees), view, goes)
+        return by_policy(trees.form, trees.kernel, plain_access(), view, goes)
 
     # Compiled.
 
     @property
     def _loops(self) -> dict:
-        return self.trees.form.memo
+        assert self.columns is not None
+        return self.columns.form.memo
 
     def _key(self) -> tuple:
-        return self.trees.algorithm, "policy", key_of(self.evict), self.names
+        return "policy", key_of(self.evict), self.names
 
     def _compiled_loop(self, given: Mapping[str, Column], runs: PolicyRuns) -> Callable | None:
         """The loop with the policy as it is now; None: not for numba, or not worth it."""
-        rows = int((runs.end - runs.begin).sum())
-        key = self._key() if rows >= SMALL else None
-        if key is None or key[2] is None or not worth_compiling(key[2], rows):
+        rows, trees = int((runs.end - runs.begin).sum()), self.columns
+        if trees is None or (rows < SMALL and not self.compiled):
+            return None
+        key = self._key()
+        if key[1] is None or (key not in self._loops and not worth_compiling(key[1], rows)):
             return None
         if key not in self._loops:
-            trees = self.trees
             policy = numba.njit(error_model="python")(self.evict)  # else a division by zero would go on
             view = _compiled_view(trees.form, self.of, self.names)
 
@@ -177,41 +176,64 @@ class PolicyState(WalkState):
 
             run = by_policy(trees.form, trees.kernel, trees.access(), view, numba.njit(goes))
             lo, at = np.zeros(0, np.int64), np.zeros(2, np.int64)
-            self._loops[key] = compile_quietly(run, self._arguments(runs, given, lo, at))
+            arguments = trees.cells(), runs, *_arguments(trees.form, given), lo, at
+            self._loops[key] = compile_quietly(run, arguments)
         return self._loops[key]
-
-    def _arguments(self, runs: PolicyRuns, given: Mapping[str, Column], lo: np.ndarray, at: np.ndarray) -> tuple:
-        form = self.trees.form
-        values, masks = arrays_of(given, tuple(given), full=form.masked)
-        out = tuple(np.zeros(1, dtype) for dtype in form.outputs)
-        valid = tuple(np.ones(1, bool) for _ in form.outputs)
-        return self.trees.cells(), runs, values, masks, out, valid, lo, at
 
     def _run_compiled(
         self, loop: Callable, runs: PolicyRuns, given: Mapping[str, Column], lo: np.ndarray, at: np.ndarray, keep: bool
     ) -> bool:
         """Whether all went well; if not, the trees are as they were at row `at`."""
-        trees, table = self.trees, self.table
-        _, *arguments = self._arguments(runs, given, lo, at)
+        trees, table = self.columns, self.table
+        assert trees is not None
+        self.compiled = True
         start, words = at.copy(), table.words[runs.key]
+        self._begin(trees, runs, True)
+        arguments = _arguments(trees.form, given)
         while True:
             try:
-                how = loop(trees.cells(), *arguments)
+                how = loop(trees.cells(), runs, *arguments, lo, at)
             except Exception:
-                trees.rollback()
+                for part in (self.plain, trees):
+                    part.rollback()
                 table.words[runs.key], at[:] = words, start
-                trees.begin(runs.key, self._sizes(runs.key) + 1, keep)
                 return False
             if how == DONE:
                 return True
             if how == NO_ROOM:
-                self._enlarge(runs.key[at[0] : at[0] + 1], True)
+                _enlarge(trees, runs.key[at[0] : at[0] + 1], True)
                 continue
             if not keep:  # what is done so far is done
-                trees.commit()
+                for part in (self.plain, trees):
+                    part.commit()
                 start, words = at.copy(), table.words[runs.key]
             if keep or len(trees.slots[0].log[0]) < LOG:
                 trees.more_log(LOG // 8)
+
+
+def _rows(trees: KeyedWindows, keys: np.ndarray) -> np.ndarray:
+    """How many rows have gone into the tree of each key."""
+    if trees.form.compiled:
+        return trees.word(keys, SLICE_E)
+    return np.array([trees.plain.cells[k][1] for k in keys.tolist()], np.int64)
+
+
+def _sizes(trees: KeyedWindows, keys: np.ndarray) -> np.ndarray:
+    """How many rows are in the window of each key."""
+    if trees.form.compiled:
+        return trees.word(keys, OWN + trees.fields.index("n"))
+    registers = (trees.plain.cells[k][-1] for k in keys.tolist())
+    return np.array([0 if r is None else r.n for r in registers], np.int64)
+
+
+def _enlarge(trees: KeyedWindows, key: np.ndarray, logs: bool) -> None:
+    trees.begin(key, 2 * _sizes(trees, key), logs)
+
+
+def _arguments(form: Form, given: Mapping[str, Column]) -> tuple:
+    """The columns as the loop takes them, and room for one answer."""
+    out = tuple(np.zeros(1, dtype) for dtype in form.outputs)
+    return *arrays_of(given, tuple(given), full=form.masked), out, tuple(np.ones(1, bool) for _ in form.outputs)
 
 
 def _numbers(column: Column) -> Column:

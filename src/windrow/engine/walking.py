@@ -17,7 +17,7 @@ from windrow.engine.compiler import cached, whole
 from windrow.engine.table import Pool, Table, blocks_of, grown, stretches
 
 if TYPE_CHECKING:
-    from windrow.aggregates.base import Aggregate
+    from windrow.aggregates.joins import Join
     from windrow.engine.keyed import KeyedWindows
 
 #: words that every kind has: slices (or rows) F to E are in use; F when the step began, which must be found again
@@ -69,7 +69,7 @@ class WalkState:
         self.ring = Pool([np.int64, self.dtype])
 
     @property
-    def kept(self) -> list[tuple[KeyedWindows, Aggregate]]:
+    def kept(self) -> list[tuple[KeyedWindows, Join]]:
         """The windows that the kind itself keeps, and of which aggregate."""
         return []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.aggregates.base import Aggregate, same
+from windrow.aggregates.joins import Join
 from windrow.engine.columns import Store
 from windrow.engine.keyed import AGGS, CAPACITY, LINKS, OWN, VALS, KeyedWindows
 from windrow.engine.table import blocks_of, stretches
@@ -95,7 +95,7 @@ def _load_walk(walk: WalkState, keys: np.ndarray, parts: Any) -> None:
         )
 
 
-def _dump_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray) -> Any:
+def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray) -> Any:
     if not part.form.compiled:
         return [_dump_cell(part, of, key) for key in keys.tolist()]
     capacity = part.word(keys, CAPACITY)
@@ -107,7 +107,7 @@ def _dump_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray) -> Any:
     return dumped
 
 
-def _load_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray, dumped: Any) -> None:
+def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: Any) -> None:
     if not part.form.compiled:
         for key, cell in zip(keys.tolist(), dumped, strict=True):
             _load_cell(part, of, key, cell)
@@ -128,8 +128,8 @@ def _load_windows(part: KeyedWindows, of: Aggregate, keys: np.ndarray, dumped: A
             column[at] = values
 
 
-def _dump_cell(part: KeyedWindows, of: Aggregate, key: int) -> Any:
-    save = _saver(part, getattr(of, "dump", same))
+def _dump_cell(part: KeyedWindows, of: Join, key: int) -> Any:
+    save = _saver(part, of.dump)
     f, e, o, p, r = part.plain.cells[key]
     store = part.plain.stores[key]
     registers = None
@@ -141,8 +141,8 @@ def _dump_cell(part: KeyedWindows, of: Aggregate, key: int) -> Any:
     return f, e, o, save(p), registers, slots
 
 
-def _load_cell(part: KeyedWindows, of: Aggregate, key: int, cell: Any) -> None:
-    read = _saver(part, getattr(of, "load", same))
+def _load_cell(part: KeyedWindows, of: Join, key: int, cell: Any) -> None:
+    read = _saver(part, of.load)
     f, e, o, p, registers, slots = cell
     r = None
     if registers is not None:

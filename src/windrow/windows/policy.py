@@ -69,7 +69,8 @@ class Policy(Window):
         table, keys, n = Table(), np.arange(len(seg) - 1), int(seg[-1])
         state = PolicyState(table, ALGORITHM, self.evict, self.over, columns, nullable=False)
         table.grow(len(keys))
-        state.trees.grow(len(keys))
+        for trees, _ in state.kept:
+            trees.grow(len(keys))
         begin = np.repeat(seg[:-1], np.diff(seg))
         runs = PolicyRuns(keys, np.asarray(seg[:-1]), np.asarray(seg[1:]), np.asarray(fresh))
         return begin + state.bounds(runs, columns, n, np.arange(n) - begin, keep=False)
