@@ -194,7 +194,7 @@ def compiled_access(form: Form, registers: Any, partials: Sequence[str], layout:
     return Access(*(jit(scope[name]) for name in Access._fields))
 
 
-class _Slots(Pool):
+class Slots(Pool):
     """A pool whose writes are logged."""
 
     def __init__(self, dtypes: Sequence[Any]) -> None:
@@ -234,7 +234,7 @@ class KeyedWindows:
     def __init__(self, table: Table, form: Form, algorithm: Algorithm) -> None:
         self.table, self.form, self.algorithm = table, keyed_form(form), algorithm
         self.partials: tuple[str, ...] = algorithm.partial_registers
-        self.slots: tuple[_Slots, ...] = ()
+        self.slots: tuple[Slots, ...] = ()
         if not form.compiled:
             self.plain = PlainCells([], [])
             self.before: list[tuple] = []
@@ -246,7 +246,7 @@ class KeyedWindows:
         none = bits(form.identity, form.dtypes) * (1 + len(self.partials))
         words = [0] * OWN + ints + none
         self.first, self.width = table.add(words), len(words)
-        self.slots = _Slots(form.dtypes), _Slots(form.dtypes), _Slots([np.int64])
+        self.slots = Slots(form.dtypes), Slots(form.dtypes), Slots([np.int64])
 
     @property
     def kernel(self) -> Operations:
