@@ -12,7 +12,7 @@ from windrow import frames
 from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column
 from windrow.frames import Frame, Output
-from windrow.local.explain import Seen, explain
+from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query, Report
@@ -21,7 +21,7 @@ from windrow.sharing.lane import Found
 from windrow.sharing.slices import highest
 from windrow.step.choosing import planned
 from windrow.step.state import State
-from windrow.step.step import Results, step
+from windrow.step.step import Results, Seen, step
 from windrow.step.tables import answers_by_row
 from windrow.windows.base import TIME, Measure, StepRows, Window
 from windrow.windows.kinds import scaled
@@ -43,7 +43,7 @@ class Local:
         result, rows_out = run.by_row() if query.per_row else run.once()
         return result, Report(frame.rows, rows_out, 0, run.intake.rejected)
 
-    def _batch(self, query: Query, frame: Frame, watched: bool = False) -> Batch:
+    def _batch(self, query: Query, frame: Frame) -> Batch:
         intake = take_in(query, frame)
         needed = {
             name: frame.outline(name) if a.builtin else frame.column(name)
@@ -58,14 +58,12 @@ class Local:
             and frame.library in ("arrays", "pandas")
             and not (frame.rows if column.mask is None else column.mask.any())
         }
-        return Batch(
-            query, intake, arrange(query.aggregates, needed, untold=untold, together=frame.rows >= TOGETHER), watched
-        )
+        return Batch(query, intake, arrange(query.aggregates, needed, untold=untold, together=frame.rows >= TOGETHER))
 
     def explain(self, query: Query, data: Any) -> str:
         if data is None:
             return explain(query, None, {}, 0, 0)
-        run = self._batch(query, frames.read(data), watched=True)
+        run = self._batch(query, frames.read(data))
         run.by_row() if query.per_row else run.once()
         return explain(query, run.arrangement, run.seen, run.frame.rows, len(run.intake.keys))
 
@@ -73,8 +71,7 @@ class Local:
 class Batch:
     """One run."""
 
-    def __init__(self, query: Query, intake: Intake, arrangement: Arrangement, watched: bool = False) -> None:
-        self.watched = watched  # combines are counted, which takes its time
+    def __init__(self, query: Query, intake: Intake, arrangement: Arrangement) -> None:
         self.query, self.intake, self.arrangement = query, intake, arrangement
         self.frame: Frame = intake.frame
         factor = 1000 if intake.times is not None and intake.times.unit == "ns" else 1
@@ -116,8 +113,7 @@ class Batch:
         rows, columns = self._rows(ordered)
         keys = np.arange(ordered.size) if len(ordered) else np.empty(0, np.int64)
         results = step(state, rows, columns, FOREVER, closing=True, keys=keys, keep=False)
-        for name, seen in results.seen.items():
-            self.seen[name] = Seen(seen.windows, seen.slices, seen.held, None)
+        self.seen |= results.seen
         return results
 
     def _rows(self, ordered: Ordered) -> tuple[StepRows, dict[str, Column]]:

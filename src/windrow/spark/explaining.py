@@ -7,12 +7,11 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from windrow.local.explain import STEP
 from windrow.local.intake import column_measures
 from windrow.query import Query
-from windrow.sharing.choice import choose, for_rows
 from windrow.spark import chunks
-from windrow.windows.kinds import Last
+from windrow.step.choosing import algorithms
+from windrow.swag import ALGORITHMS
 
 SPARK, OURS, EXCHANGE, SORT = "Spark", "ours", "exchange", "sort"
 
@@ -45,15 +44,10 @@ def _counted(steps: Sequence[tuple[str, str]], of: str) -> str:
 
 
 def _combines(query: Query) -> str:
-    """By the algorithms of the windows; none of them looks at a window's length unless it says so."""
-    windows = query.windows
-    over_rows = {n: w for n, w in windows.items() if w.per_row or isinstance(w, Last)}
-    choices = [for_rows(w, query.algorithm, query.favor) for w in over_rows.values()]
-    rest = {n: w for n, w in windows.items() if n not in over_rows}
-    choices += choose(rest, query.algorithm, query.favor).values() if rest else []
-    names = sorted({choice.algorithm for choice in choices})
-    each = " or ".join(f"{STEP.get(name, 'a few')} ({name})" for name in names)
-    return f"about {each}{f' for each of the {len(windows)} windows' if len(windows) > 1 else ''}"
+    """By the cards of the algorithms that keep the windows."""
+    names = sorted(algorithms(query))
+    each = " or ".join(f"{ALGORITHMS[name].card.a_row or 'a few'} ({name})" for name in names)
+    return f"at most {each}{f' for each of the {len(query.windows)} windows' if len(query.windows) > 1 else ''}"
 
 
 def _held(query: Query, sliced: bool) -> str:

@@ -21,17 +21,39 @@ def planned(
     columns: Mapping[str, Column],
 ) -> Plan:
     """The plan of a query over rows with columns like these. `windows` are in the unit of its time column."""
-    algorithm = query.algorithm
-    if algorithm in ("auto", "fiba"):
-        algorithm = "daba_lite" if query.favor == "latency" else "two_stacks_lite"
-    shared: tuple[str, ...] = ()
-    if query.algorithm in ("auto", "flat_fit") and query.favor == "throughput":
-        shared = _sharing(windows)
-    return Plan(windows, arrangement, dict.fromkeys(windows, algorithm), dtypes, query.partial, shared, columns)
+    shared = _sharing(query, windows)
+    return Plan(windows, arrangement, dict.fromkeys(windows, _alone(query)), dtypes, query.partial, shared, columns)
 
 
-def _sharing(windows: Mapping[str, Window]) -> tuple[str, ...]:
+def algorithms(query: Query) -> set[str]:
+    """The algorithms that keep the windows of a query."""
+    shared = _sharing(query, query.windows)
+    return ({"flat_fit"} if shared else set()) | ({_alone(query)} if len(shared) < len(query.windows) else set())
+
+
+def _alone(query: Query) -> str:
+    """What keeps a window that has a ring of its own."""
+    if query.algorithm in ("auto", "fiba"):
+        return "daba_lite" if query.favor == "latency" else "two_stacks_lite"
+    return query.algorithm
+
+
+def why(query: Query, window: Window) -> str:
+    """Why a window of its own ring has the algorithm that it has."""
+    what = "rows" if window.row_slices else "slices"
+    if query.algorithm == "fiba":
+        return f"fiba was asked for; {what} reach the window in order here, where this one takes less"
+    if query.algorithm != "auto":
+        return "asked for by name"
+    if query.favor == "latency":
+        return f"{what} come and go in order; constant time in the worst case was asked for"
+    return f"{what} come and go in order; the fastest for any associative combine"
+
+
+def _sharing(query: Query, windows: Mapping[str, Window]) -> tuple[str, ...]:
     """The largest set of windows whose slices are shared: they are cut along one measure, wherever one begins."""
+    if query.algorithm not in ("auto", "flat_fit") or query.favor != "throughput":
+        return ()  # FlatFIT is constant on average, not in the worst case
     by_measure: dict[Measure, list[str]] = {}
     for name, window in windows.items():
         if window.shares:

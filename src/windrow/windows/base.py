@@ -93,6 +93,20 @@ class Window:
         """Which keys may be forgotten: to go on without what is known of them changes no answer."""
         raise NotImplementedError
 
+    # How `explain` describes it.
+
+    #: what a row tells of the windows that it is in
+    described: ClassVar[str] = ""
+    #: where its slices begin
+    sliced: ClassVar[str] = "cutty: a slice begins where a window begins"
+    #: every row is a slice of its own
+    row_slices: ClassVar[bool] = False
+
+    @property
+    def held(self) -> str:
+        """What is kept of a key, at most."""
+        return "one slice"
+
     #: its slices may be shared with other windows along the same measure
     shares: ClassVar[bool] = False
 

@@ -36,6 +36,9 @@ class Last(Window):
     """At every multiple of `every`, the last n rows. Every row is a slice of its own."""
 
     kind: ClassVar[str] = "last"
+    described: ClassVar[str] = "not deterministic: a row does not tell which windows it will be in (paper 3 §3.2)"
+    sliced: ClassVar[str] = "every row is a slice of its own"
+    row_slices: ClassVar[bool] = True
     deterministic: ClassVar[bool] = False
     n: int
     every: int
@@ -44,6 +47,10 @@ class Last(Window):
 
     def __str__(self) -> str:
         return f"last {self.n:,} rows every {spelled(self.every)}"
+
+    @property
+    def held(self) -> str:
+        return f"{self.n:,} rows"
 
     def state(self, table: Table, dtype: Any) -> WalkState:
         return WalkState(table, np.int64, words=[0, 0])

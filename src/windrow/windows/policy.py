@@ -24,6 +24,8 @@ class Policy(Window):
     """After each row, `evict(total, old)` says how much of the oldest part goes."""
 
     kind: ClassVar[str] = "policy"
+    described: ClassVar[str] = "not deterministic: the policy tells after each row which of the oldest go (paper 4)"
+    row_slices: ClassVar[bool] = True
     per_row: ClassVar[bool] = True
     deterministic: ClassVar[bool] = False
     evict: Callable[[Any, Any], bool]
@@ -36,6 +38,10 @@ class Policy(Window):
 
     def __str__(self) -> str:
         return f"policy over {', '.join(f'{name}={aggregate!r}' for name, aggregate in self.over)}"
+
+    @property
+    def held(self) -> str:
+        return "the rows in the window, and their Monoid Tree,"
 
     def state_over(self, table: Table, dtype: Any, columns: Mapping[str, Column]) -> WalkState:
         return PolicyState(table, ALGORITHM, self.evict, self.over, columns)

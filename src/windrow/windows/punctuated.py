@@ -22,6 +22,7 @@ class Punctuated(Window):
     """From one row where the predicate holds to the next."""
 
     kind: ClassVar[str] = "punctuated"
+    described: ClassVar[str] = "deterministic: a row's content tells whether a window begins with it"
     by_content: ClassVar[bool] = True
     predicate: Predicate
     measure: Measure

@@ -22,6 +22,7 @@ class Session(Window):
     """Ends after a gap without rows."""
 
     kind: ClassVar[str] = "session"
+    described: ClassVar[str] = "deterministic: the rows before tell whether a window begins with a row"
     gap: Any
     measure: Measure
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -39,6 +40,7 @@ class Periodic(Window):
 
     kind: ClassVar[str] = "sliding"
     shares: ClassVar[bool] = True
+    described: ClassVar[str] = "periodic: a row's place tells which windows begin with it"
     range: Any
     every: Any
     origin: Any
@@ -49,6 +51,10 @@ class Periodic(Window):
         if self.range == self.every:
             return f"tumbling, {size}"
         return f"sliding, {size} every {self.measure.spelled(self.every)}"
+
+    @property
+    def held(self) -> str:
+        return f"at most {math.ceil(self.range / self.every) + 1:,} slices"
 
     def state(self, table: Table, dtype: Any) -> WalkState:
         return WalkState(table, dtype, words=[0])

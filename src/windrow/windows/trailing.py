@@ -21,6 +21,8 @@ class Trailing(Window):
     """Ends at each row."""
 
     kind: ClassVar[str] = "trailing"
+    described: ClassVar[str] = "trailing: one window per row"
+    row_slices: ClassVar[bool] = True
     per_row: ClassVar[bool] = True
     range: Any
     closed: str
@@ -42,6 +44,10 @@ class Trailing(Window):
     def peers(self) -> bool:
         """Whether rows of one value must be taken in together, because each is in the windows of all."""
         return not self.waits and self.measure != ROWS
+
+    @property
+    def held(self) -> str:
+        return f"{self.range:,} rows" if self.measure == ROWS else "the rows in the window"
 
     def state(self, table: Table, dtype: Any) -> WalkState:
         return WalkState(table, dtype, words=[0])

@@ -37,6 +37,7 @@ class UserDefined(Window):
     """For each row, how many windows begin with it and how many of the oldest end before it."""
 
     kind: ClassVar[str] = "user_defined"
+    described: ClassVar[str] = "deterministic: a row's content tells whether a window begins with it"
     by_content: ClassVar[bool] = True
     discretize: Any
     measure: Measure
@@ -44,6 +45,10 @@ class UserDefined(Window):
     def __str__(self) -> str:
         made = self.discretize if isinstance(self.discretize, type) else type(self.discretize)
         return f"user-defined, {made.__name__}"
+
+    @property
+    def held(self) -> str:
+        return "as many slices as windows are open"
 
     def state(self, table: Table, dtype: Any) -> WalkState:
         return UserState(table, np.int64, words=[0])
