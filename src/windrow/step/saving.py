@@ -93,8 +93,15 @@ def _dump_windows(part: KeyedWindows, group: Group, keys: np.ndarray) -> Any:
     dumped = []
     for j, slots in enumerate(part.slots):
         sizes = part.slots_of(capacity, j)
-        which, at = stretches(part.word(keys, VALS + j), sizes)
-        dumped.append(tuple(column[at] for column in slots.columns) if len(at) else None)
+        base = part.word(keys, VALS + j)
+        which, at = stretches(base, sizes)
+        columns = tuple(column[at] for column in slots.columns) if len(at) else None
+        if columns is not None and part.in_rings:  # what was evicted would only take room
+            first, end = part.ends(keys)
+            unused = ((at - base[which] - first[which]) & (capacity[which] - 1)) >= (end - first)[which]
+            for column in columns:
+                column[unused] = 0
+        dumped.append(columns)
     return dumped
 
 
@@ -112,7 +119,7 @@ def _load_windows(part: KeyedWindows, group: Group, keys: np.ndarray, dumped: An
         base = np.zeros(len(keys), np.int64)
         base[there] = slots.take(blocks[there])
         part.table.words[keys, part.first + VALS + j] = base
-        which, at = stretches(base, part.slots_of(capacity, j))
+        _, at = stretches(base, part.slots_of(capacity, j))
         if columns is None or len(columns[0]) != len(at):
             raise SnapshotError("the saved state does not fit together: slots are missing")
         for column, values in zip(slots.columns, columns, strict=True):
