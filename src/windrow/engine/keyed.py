@@ -384,7 +384,7 @@ class KeyedWindows:
                 slots.give_up(before[:, j], self.blocks_of(old, j))
         words[keys, first + CAPACITY] = capacity
         filled = old > 0
-        if self.algorithm.layout(8) == (8, 0, 0) and {"F", "E"} <= set(self.fields):
+        if self.in_rings:
             self._move_rings(keys[filled], before[filled, 0], old[filled])
             return
         for k, base, size in zip(keys[filled].tolist(), before[filled].tolist(), old[filled].tolist(), strict=True):
@@ -410,9 +410,19 @@ class KeyedWindows:
             for column, values in zip(slots.columns, new, strict=True):
                 column[base : base + len(values)] = values
 
+    @property
+    def in_rings(self) -> bool:
+        """Whether a key's slots are a ring from F to E and nothing else."""
+        return self.algorithm.layout(8) == (8, 0, 0) and {"F", "E"} <= set(self.fields)
+
+    def ends(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """F and E of the keys' rings."""
+        first, end = (self.word(keys, OWN + self.fields.index(name)) for name in "FE")
+        return first, end
+
     def _move_rings(self, keys: np.ndarray, base: np.ndarray, size: np.ndarray) -> None:
         """Slots that are a ring from F to E and nothing else."""
-        first, end = (self.word(keys, OWN + self.fields.index(name)) for name in "FE")
+        first, end = self.ends(keys)
         which, at = stretches(first, end - first)
         source = base[which] + (at & (size[which] - 1))
         target = self.word(keys[which], VALS) + (at & (self.word(keys[which], CAPACITY) - 1))

@@ -73,7 +73,7 @@ def _shared(plan: Plan) -> list[tuple[str, str]]:
     """One FlatFIT for several windows, with the composite slide of paper 5."""
     windows = [plan.windows[name] for name in plan.shared]
     found = [("algorithm", f"flat_fit: one ring of slices for {len(windows)} windows, which answers all their ranges")]
-    slide, edges = composite_slide(windows)
+    slide, edges = composite_slide(windows) if len({w.measure for w in windows}) == 1 else (None, 0)
     if slide is not None:
         measure = windows[0].measure
         found.append(("slide", f"composite slide {measure.spelled(slide)}, with {edges:,} edges in it"))

@@ -51,12 +51,8 @@ def why(query: Query, window: Window) -> str:
 
 
 def _sharing(query: Query, windows: Mapping[str, Window]) -> tuple[str, ...]:
-    """The largest set of windows whose slices are shared: they are cut along one measure, wherever one begins."""
+    """The windows whose slices are shared, along whatever measures: a slice begins where any of them begins."""
     if query.algorithm not in ("auto", "flat_fit") or query.favor != "throughput":
         return ()  # FlatFIT is constant on average, not in the worst case
-    by_measure: dict[Measure, list[str]] = {}
-    for name, window in windows.items():
-        if window.shares:
-            by_measure.setdefault(window.measure, []).append(name)
-    largest = max(by_measure.values(), key=len, default=[])
-    return tuple(largest) if len(largest) > 1 else ()
+    shared = tuple(name for name, window in windows.items() if window.shares)
+    return shared if len(shared) > 1 else ()

@@ -102,8 +102,15 @@ def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray) -> Any:
     dumped = []
     for j, slots in enumerate(part.slots):
         sizes = part.slots_of(capacity, j)
-        _, at = stretches(part.word(keys, VALS + j), sizes)
-        dumped.append(tuple(column[at] for column in slots.columns) if len(at) else None)
+        base = part.word(keys, VALS + j)
+        which, at = stretches(base, sizes)
+        columns = tuple(column[at] for column in slots.columns) if len(at) else None
+        if columns is not None and part.in_rings:  # what was evicted would only take room
+            first, end = part.ends(keys)
+            unused = ((at - base[which] - first[which]) & (capacity[which] - 1)) >= (end - first)[which]
+            for column in columns:
+                column[unused] = 0
+        dumped.append(columns)
     return dumped
 
 

@@ -62,10 +62,15 @@ class Periodic(Window):
     def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
         values = rows.measures[self.measure]
         if len(values) > 1024:
-            most = min(self.range // self.every + 2, len(values))
-            held = state.word(runs.key, E) - state.word(runs.key, F)  # of keys from a page, all that there is room for
-            state.enlarge(runs.key, held + np.minimum(runs.end - runs.begin, most))
+            state.enlarge(runs.key, self._slices(state, runs, values))
         return walk(_walk, state, self._facts(state.dtype, values), runs, (values,), min(len(values), 1024))
+
+    def _slices(self, state: WalkState, runs: Runs, values: np.ndarray) -> np.ndarray:
+        """The most slices that each key has during a step: those that it begins with stay until the step is over."""
+        reach = values[runs.end - 1].astype(np.float64) - values[np.minimum(runs.begin, len(values) - 1)]
+        new = np.minimum(runs.end - runs.begin, np.maximum(reach, 0) // self.every + 2)
+        held = state.word(runs.key, E) - state.word(runs.key, F)
+        return np.where(held > 0, held + new, np.minimum(new, self.range // self.every + 2)).astype(np.int64)
 
     def _facts(self, dtype: np.dtype, values: np.ndarray) -> tuple:
         """Range, every, origin and the least window's number, as the walk takes them; an error where edges overflow."""
