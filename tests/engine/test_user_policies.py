@@ -304,7 +304,12 @@ def test_what_numba_raises_and_python_does_not(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(policy_state, "worth_compiling", lambda key, rows: True)
     compiled: list[bool] = []
     run = PolicyState._run_compiled
-    monkeypatch.setattr(PolicyState, "_run_compiled", lambda *given: compiled.append(run(*given)) or compiled[-1])
+
+    def watched(*given: Any) -> bool:
+        compiled.append(run(*given))
+        return compiled[-1]
+
+    monkeypatch.setattr(PolicyState, "_run_compiled", watched)
     xs = [3] * 20_000 + [None, 3, 4, None, 3]
     window = win.policy(lambda total, old: old.newest == 3, over={"newest": agg.max("x")})
     first = window.first_rows(table(x=xs), np.array([0, len(xs)]), np.array([0]))

@@ -208,8 +208,9 @@ def at_most_three(total, old):
     return total.n - old.n >= 3
 
 
-def at_most_ten(total, old):
-    return total.s is not None and old.s is not None and total.s - old.s >= 10
+def thirty_at_least(total, old):
+    """Prices are above 0, so that it holds for every shorter part of a part that it holds for."""
+    return total.s is not None and total.s - (old.s if old.s is not None else 0.0) >= 30
 
 
 def before_the_largest(total, old):
@@ -222,7 +223,9 @@ def policy_size(rng: random.Random, t: int) -> tuple:
 
 
 def policy_sum(rng: random.Random, t: int) -> tuple:
-    return brute.Policy(at_most_ten, {"s": ("sum", "i")}), win.policy(at_most_ten, over={"s": agg.sum("i")})
+    return brute.Policy(thirty_at_least, {"s": ("sum", "price")}), win.policy(
+        thirty_at_least, over={"s": agg.sum("price")}
+    )
 
 
 def policy_max(rng: random.Random, t: int) -> tuple:

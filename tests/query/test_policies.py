@@ -177,13 +177,13 @@ def test_a_policy_that_raises_leaves_all_as_it_was(form: str) -> None:
     def evict(total, old):
         return total.n - old.n >= 4 and 1 // (1 - total.bad) > 0  # a division by zero where a row is bad
 
-    over = {"n": agg.count(), "bad": agg.count("bad")}
+    over = {"n": agg.count(), "bad": agg.sum("bad")}
     live = windrow.Query(windows=win.policy(evict, over), aggregates={"word": agg.concat("t", sep="")}).open()
     brute, failed, taken = Stream(lambda window, m: len(window) - m >= 4), 0, 0
     for i in range(25):
         part = [{"k": "k", "t": rng.choice("xyz")} for _ in range(rng.choice([1, 3, 20]) if i else 5)]
         bad = rng.randrange(len(part)) if i and rng.random() < 0.4 else None
-        pushed = {"t": [r["t"] for r in part], "bad": [1.0 if i == bad else None for i in range(len(part))]}
+        pushed = {"t": [r["t"] for r in part], "bad": [int(i == bad) for i in range(len(part))]}
         if bad is None:
             assert words(live.push(pushed)) == brute.push(part)
             taken += len(part)
@@ -195,6 +195,7 @@ def test_a_policy_that_raises_leaves_all_as_it_was(form: str) -> None:
         assert raised.value.__notes__ == [f"in the policy, at row {taken + bad} of its key"]
         assert live.snapshot() == before
     assert failed > 3
+    assert live.state is not None and live.state.walks["window"].compiled == (form == "compiled")
 
 
 def test_a_combine_that_raises_leaves_all_as_it_was() -> None:

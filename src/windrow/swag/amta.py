@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.swag.base import Algorithm, Card, Monoid
-from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, grow, levels, rings, search
+from windrow.swag.mta_levels import Layout, MonoidTree, TreeKernel, grow, levels, rings, search
 
 #: R0 ⊕ R1 is the window: the leftmost tree and the rest of the forest. aggs[0..S) is the Stack; h levels, n updates
 Registers = namedtuple("Registers", "R0 R1 S h n")
@@ -155,7 +155,8 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
 
 
 def slots(capacity: int) -> tuple[int, int, int]:
-    return 2 * capacity, capacity.bit_length(), LINKS
+    levels_at_most = capacity.bit_length() + 1
+    return 2 * capacity, capacity.bit_length(), 2 * levels_at_most
 
 
 ALGORITHM = Algorithm(
