@@ -126,7 +126,7 @@ def step(
         else:
             ended[name] = _ended(state, name, runs, found, given, keep)
     if walked:
-        ended |= _shared(state, walked, Runs(every, runs_begin, runs_end, count), given, keep)
+        ended |= _shared(state, walked, Runs(every, runs_begin, runs_end, count), given, keep, seen)
     words[every, COUNT] = count
     for measure, word in state.newest.items():
         words[every, word] = newest[measure].view(np.int64)
@@ -172,10 +172,14 @@ def _ended(state: State, name: str, runs: Runs, found: Walked, given: Given, kee
     return _told(name, runs, found, state.plan.arrangement.finished(answers))
 
 
-def _shared(state: State, walked: Mapping[str, Walked], runs: Runs, given: Given, keep: bool) -> dict[str, Ended]:
+def _shared(
+    state: State, walked: Mapping[str, Walked], runs: Runs, given: Given, keep: bool, seen: dict[str, Seen]
+) -> dict[str, Ended]:
     """The windows that several walks found, answered from the ring that they share."""
     assert state.ring is not None
     merged = state.ring.merged([state.walks[name] for name in walked], list(walked.values()), runs)
+    for name in walked:
+        seen[name] = Seen(seen[name].windows, len(merged.cuts.at), int(merged.peak.max(initial=0)))
     sizes = np.cumsum([0] + [len(found.win_at) for found in walked.values()])
 
     def where(w: int) -> str:
