@@ -16,8 +16,8 @@ from windrow.engine.forms import Form
 from windrow.engine.keyed import SPARE, Access
 
 #: stretches of rows by key; the first of each run's cuts and windows (one entry more than runs); the first slice
-#: that is needed after it
-Runs = namedtuple("Runs", "key begin end cuts wins keep")
+#: that is needed after it; 1 where the open slice is complete when the run ends
+Runs = namedtuple("Runs", "key begin end cuts wins keep closes")
 #: cut c is before row at[c]; of the slices, those from number keep[c] on are still needed
 Cuts = namedtuple("Cuts", "at keep")
 #: window w is answered before row at[w], from slice number lo[w] on
@@ -354,6 +354,11 @@ def shared(form: Form, kernel: Any, access: Access, lift: Callable, traverse: Ca
                         p = combine(p, lift(columns, masks, j))
                 i = z
                 if w < last_win and wins.at[w] == i:
+                    whole = cuts.at[c] == i if c < last_cut else i == end and runs.closes[u] != 0
+                    if o != 0 and whole:  # the slice is complete: it is in all ranges, and need not be added to each
+                        r = insert(s, r, p)
+                        e += 1
+                        o = 0
                     total = p
                     if wins.lo[w] < e:
                         total = answer(s, r.E - (e - wins.lo[w]), r.E)
@@ -376,7 +381,7 @@ def shared(form: Form, kernel: Any, access: Access, lift: Callable, traverse: Ca
             while f < e and f < keep:
                 r = evict(s, r)
                 f += 1
-            if keep > e:  # nobody needs the open slice
+            if o != 0 and keep > e:  # nobody needs the open slice
                 o = 0
                 e += 1
                 f = e

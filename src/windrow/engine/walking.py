@@ -29,8 +29,9 @@ DONE, NO_ROOM, NO_RING = 0, 1, 2
 
 #: what a walk writes. Cut c is before row cut_at[c], and slices from number cut_keep[c] on are needed there. Window w
 #: is answered before row win_at[w] from slice win_lo[w] on; whole[w] is false where its end is not known yet.
-#: For run u: where its cuts and windows begin, from which slice on it needs them, and the most it had at once
-Out = namedtuple("Out", "cut_at cut_keep win_at win_lo start end whole cuts wins keep peak")
+#: For run u: where its cuts and windows begin, from which slice on it needs them, the most it had at once, and whether
+#: its open slice is complete (1): the next row begins another
+Out = namedtuple("Out", "cut_at cut_keep win_at win_lo start end whole cuts wins keep peak closes")
 #: what a walk knows: rows of words, the same as numbers of the measure's type, its first word, the ring's columns
 Known = namedtuple("Known", "words numbers first ring values")
 #: stretches of rows by key; each run's measure has come to `until`
@@ -56,6 +57,7 @@ class Walked(NamedTuple):
     wins: np.ndarray
     keep: np.ndarray
     peak: np.ndarray
+    closes: np.ndarray
 
 
 class WalkState:
@@ -126,7 +128,7 @@ def walk(step: Callable, state: WalkState, facts: tuple, runs: Runs, rows: tuple
     n, room, dtype = len(runs.key), cuts + 64, state.dtype
     state.begin(runs.key)
     numbers = np.empty((4, room), np.int64)
-    by_run = np.zeros((4, n + 1), np.int64)
+    by_run = np.zeros((5, n + 1), np.int64)
     out = Out._make([*numbers, np.empty(room, dtype), np.empty(room, dtype), np.empty(room, bool), *by_run])
     at = np.array([0, -1, 0, 0, 0], np.int64)  # run, row, cuts, windows, peak of the run
     while (how := step(facts, runs, rows, state.known(), out, at)) != DONE:
@@ -139,7 +141,7 @@ def walk(step: Callable, state: WalkState, facts: tuple, runs: Runs, rows: tuple
     out.cuts[n], out.wins[n] = c, w
     return Walked(
         out.cut_at[:c], out.cut_keep[:c], out.win_at[:w], out.win_lo[:w], out.start[:w], out.end[:w], out.whole[:w],
-        by_run[0], by_run[1], by_run[2, :n], by_run[3, :n],
+        by_run[0], by_run[1], by_run[2, :n], by_run[3, :n], by_run[4, :n],
     )  # fmt: skip
 
 

@@ -70,7 +70,7 @@ class SharedRing:
         wins = np.searchsorted(wins_run[order], np.arange(n + 1))
         peak = end - needed
         return Merged(
-            SliceRuns(keys, runs.begin, runs.end, cuts, wins, keep),
+            SliceRuns(keys, runs.begin, runs.end, cuts, wins, keep, np.max([w.closes for w in found], axis=0)),
             Cuts(cut_at, np.zeros(len(cut_at), np.int64)),
             Wins(all_at[order], all_lo[order]),
             order,

@@ -161,7 +161,7 @@ def _runs(own: np.ndarray, begin: np.ndarray, every: np.ndarray, n: int) -> tupl
 
 def _ended(state: State, name: str, runs: Runs, found: Walked, given: Given, keep: bool) -> Ended:
     """The windows that one window's walk found, answered from its own ring."""
-    slices = SliceRuns(runs.key, runs.begin, runs.end, found.cuts, found.wins, found.keep)
+    slices = SliceRuns(runs.key, runs.begin, runs.end, found.cuts, found.wins, found.keep, found.closes)
     cuts, wins = Cuts(found.cut_at, found.cut_keep), Wins(found.win_at, found.win_lo)
 
     def where(w: int) -> str:

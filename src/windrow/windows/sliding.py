@@ -173,6 +173,8 @@ def _walk(facts, runs, rows, known, out, at):
             at[0], at[1], at[2], at[3], at[4] = u, i, c, w, peak
             return status
         out.keep[u], out.peak[u] = f, peak
+        if f < e and origin + (ring[o + ((e - 1) & m)] + 1) * every <= runs.until[u]:
+            out.closes[u] = 1
         u += 1
         i = -1
     at[0], at[1], at[2], at[3] = u, -1, c, w
