@@ -14,7 +14,6 @@ from windrow.stores.base import Store
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import TIME, Measure, Window
 from windrow.windows.durations import micros
-from windrow.windows.kinds import UserDefined
 
 #: the name of a window that was given without one
 ONLY = "window"
@@ -119,7 +118,7 @@ class Query:
 
     def measure(self, window: Window) -> Measure:
         """What a window's start and end are measured in."""
-        if isinstance(window, UserDefined) and self.time is not None:
+        if window.edges_in_time and self.time is not None:
             return TIME
         return window.measure
 

@@ -65,7 +65,7 @@ def test_many_ranges_share_one_flat_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    "window, most",
+    ("window", "most"),
     [(win.sliding("10 seconds", every="3 seconds"), 5), (win.tumbling("7 seconds"), 2), (win.session("5 seconds"), 1)],
     ids=str,
 )

@@ -9,12 +9,10 @@ import numpy as np
 from windrow.engine.inputs import Column
 from windrow.errors import WindrowError
 from windrow.frames import Frame, Times
-from windrow.local.intake import Intake, named_columns, take_in
+from windrow.local.intake import Intake, named_columns, reads_any_column, take_in
 from windrow.query import Query
 from windrow.sharing.slices import highest, lowest
 from windrow.step.held import Held, coerced
-from windrow.windows.base import Window
-from windrow.windows.kinds import Landmark, Punctuated, UserDefined
 
 FOREVER, NEVER = highest(np.int64), lowest(np.int64)
 
@@ -134,7 +132,7 @@ class Arrivals:
 
     def _kept(self, frame: Frame) -> list[str]:
         """The columns that are held: all of them where results repeat them or a user's code may read them."""
-        if self.query.per_row or any(_reads_unknown(window) for window in self.query.windows.values()):
+        if self.query.per_row or reads_any_column(self.query):
             for name in self.kinds:
                 frame.check(name)
             return list(self.kinds) or list(frame.names)
@@ -147,10 +145,3 @@ _NAN = float("nan")
 
 def one_nan(part: object) -> object:
     return _NAN if part != part else part
-
-
-def _reads_unknown(window: Window) -> bool:
-    if isinstance(window, (Punctuated, Landmark)):
-        predicate = window.predicate if isinstance(window, Punctuated) else window.begin
-        return predicate.columns is None
-    return isinstance(window, UserDefined)

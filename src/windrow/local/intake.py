@@ -39,11 +39,7 @@ def named_columns(query: Query) -> list[str]:
 
 def reads_any_column(query: Query) -> bool:
     """Whether a window is a user's code that does not say which columns it reads."""
-    for window in query.windows.values():
-        predicate = getattr(window, "predicate", None) or getattr(window, "begin", None)
-        if isinstance(window, UserDefined) or (predicate is not None and predicate.columns is None):
-            return True
-    return False
+    return any(window.reads_any_column for window in query.windows.values())
 
 
 def column_measures(query: Query) -> list[Measure]:

@@ -16,7 +16,6 @@ from windrow.spark.parts import PART, quoted
 from windrow.spark.rows import CONTEXT, Place
 from windrow.spark.statistics import STEP, STEPS, WHICH, Steps, stepped
 from windrow.windows.base import ROWS, TIME, Measure
-from windrow.windows.kinds import Periodic, Trailing
 
 #: a part is at least so many windows long, and there are about so many parts a core
 LONG, A_CORE = 4, 4
@@ -37,8 +36,9 @@ def counting(query: Query) -> bool:
     if query.changes_only or query.time is None:
         return False
     windows = query.windows.values()
-    by_row = all(isinstance(w, Trailing) and w.measure in (ROWS, TIME) for w in windows)
-    return by_row or all(isinstance(w, Periodic) and w.measure == ROWS for w in windows)
+    if any(w.reach is None for w in windows):
+        return False
+    return all(w.per_row for w in windows) or all(w.measure == ROWS and not w.per_row for w in windows)
 
 
 def reach(query: Query) -> int:
@@ -47,8 +47,7 @@ def reach(query: Query) -> int:
 
 
 def _longest(query: Query, measure: Measure) -> int:
-    windows = (w for w in query.windows.values() if isinstance(w, (Trailing, Periodic)))
-    return max((int(w.range) for w in windows if w.measure == measure), default=0)
+    return max((w.reach or 0 for w in query.windows.values() if w.measure == measure), default=0)
 
 
 def cut(counts: Sequence[int], rows: int, reach: int, back: int = 0) -> Cuts:

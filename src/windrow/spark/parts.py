@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from windrow.query import Query
 from windrow.spark.rows import CONTEXT
 from windrow.windows.base import TIME
-from windrow.windows.kinds import Periodic, Session, Trailing
 
 PART = "__windrow_part"
 #: how many windows long a part is, without a key and with: its context is one window, so 1/8 or 1/64 more rows move
@@ -23,25 +22,20 @@ LONG, LONG_KEYED = 8, 64
 def reaching(query: Query) -> bool:
     """Whether each row's answer needs no more than the rows of a known time before it."""
     windows = query.windows.values()
-    return all(isinstance(w, Trailing) and w.measure == TIME for w in windows) and not query.changes_only
+    known = all(w.per_row and w.measure == TIME and w.reach is not None for w in windows)
+    return known and not query.changes_only
 
 
 def length(query: Query) -> int:
     """Microseconds of a part."""
     if reaching(query):
         return (LONG_KEYED if query.by else LONG) * reach(query)
-    spans = [1]
-    for window in query.windows.values():
-        if isinstance(window, Periodic):
-            spans += [int(window.range), 16 * int(window.every)]
-        elif isinstance(window, Session):
-            spans.append(64 * int(window.gap))
-    return max(spans)
+    return max(window.part for window in query.windows.values())
 
 
 def reach(query: Query) -> int:
     """How far back windows reach."""
-    return max(1, *(int(w.range) for w in query.windows.values() if isinstance(w, Trailing)))
+    return max(1, *(w.reach or 0 for w in query.windows.values()))
 
 
 def with_context(query: Query, data: Any) -> Any:

@@ -119,6 +119,24 @@ class Window:
         """Where `late_slices`: sets `flags` at rows, sorted within each segment, that begin a slice at any edge."""
         raise NotImplementedError
 
+    #: starts and ends are told in event time, where there is one, whatever it is measured along
+    edges_in_time: ClassVar[bool] = False
+
+    @property
+    def reads_any_column(self) -> bool:
+        """Whether it is a user's code that does not say which columns it reads."""
+        return False
+
+    @property
+    def reach(self) -> int | None:
+        """How far back along its measure an answer can depend on rows; None: there is no such limit."""
+        return None
+
+    @property
+    def part(self) -> int:
+        """How long a part of time is to be, for tasks that fold slices: many slices, so that few are cut in two."""
+        return 1
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that the window itself reads."""

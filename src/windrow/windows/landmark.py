@@ -34,6 +34,10 @@ class Landmark(Window):
     def columns(self) -> tuple[str, ...]:
         return (*(self.begin.columns or ()), *super().columns)
 
+    @property
+    def reads_any_column(self) -> bool:
+        return self.begin.columns is None
+
     def __str__(self) -> str:
         return f"landmark, {self.begin.text}, every {self.measure.spelled(self.every)}"
 

@@ -31,6 +31,10 @@ class Punctuated(Window):
     def columns(self) -> tuple[str, ...]:
         return self.predicate.columns or ()
 
+    @property
+    def reads_any_column(self) -> bool:
+        return self.predicate.columns is None
+
     def __str__(self) -> str:
         return f"punctuated, {self.predicate.text}"
 

@@ -26,6 +26,10 @@ class Session(Window):
     gap: Any
     measure: Measure
 
+    @property
+    def part(self) -> int:
+        return 64 * int(self.gap)
+
     def __str__(self) -> str:
         return f"session, gap {self.measure.spelled(self.gap)}"
 

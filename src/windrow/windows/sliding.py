@@ -46,6 +46,14 @@ class Periodic(Window):
     origin: Any
     measure: Measure
 
+    @property
+    def reach(self) -> int | None:
+        return int(self.range) if self.measure in (ROWS, TIME) else None
+
+    @property
+    def part(self) -> int:
+        return max(int(self.range), 16 * int(self.every))
+
     def __str__(self) -> str:
         size = self.measure.spelled(self.range)
         if self.range == self.every:

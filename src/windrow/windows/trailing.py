@@ -28,6 +28,10 @@ class Trailing(Window):
     closed: str
     measure: Measure
 
+    @property
+    def reach(self) -> int | None:
+        return int(self.range) if self.measure in (ROWS, TIME) else None
+
     def __str__(self) -> str:
         return f"trailing, {self.measure.spelled(self.range)}, closed {self.closed}"
 

@@ -39,12 +39,17 @@ class UserDefined(Window):
     kind: ClassVar[str] = "user_defined"
     described: ClassVar[str] = "deterministic: a row's content tells whether a window begins with it"
     by_content: ClassVar[bool] = True
+    edges_in_time: ClassVar[bool] = True
     discretize: Any
     measure: Measure
 
     def __str__(self) -> str:
         made = self.discretize if isinstance(self.discretize, type) else type(self.discretize)
         return f"user-defined, {made.__name__}"
+
+    @property
+    def reads_any_column(self) -> bool:
+        return True
 
     @property
     def held(self) -> str:
