@@ -53,3 +53,12 @@ def test_rows_that_wait_keep_their_key() -> None:
     out = live.close()
     counts.update(dict(zip(zip(out["k"].tolist(), out["t"].tolist(), strict=True), out["n"].tolist(), strict=True)))
     assert set(counts.values()) == {1} and len(counts) == 6
+
+
+def test_keys_whose_rows_are_all_late_are_not_remembered() -> None:
+    query = windrow.Query(time="t", by="k", windows=win.trailing("1 second"), aggregates={"n": agg.count()})
+    live = query.open()
+    live.push({"t": [10**9], "k": ["a"]})
+    for i in range(50):
+        live.push({"t": [i], "k": [f"late {i}"]})
+    assert live.report.late == 50 and len(live.door.keys) <= 2

@@ -186,20 +186,21 @@ class Live:
     def _commit(self) -> None:
         """The step stays: keys are due anew, those about which nothing is left to know are forgotten."""
         state, keys = self.state, self.door.keys
-        keys.commit()
+        new = keys.commit()
         if state is None:
             return
         touched = state.commit()
         if touched is None or self.closed:
             return
         state.schedule(touched)
-        if self.forgets and len(touched):
-            idle = touched[state.idle(touched)]
-            if len(idle) and len(self.pending):
-                idle = idle[~np.isin(idle, self.pending.codes())]
-            if len(idle):
-                state.forget(idle)
-                keys.forget(idle.tolist())
+        idle = touched[state.idle(touched)] if self.forgets else touched[:0]
+        unused = new[~np.isin(new, touched)]  # all rows of these keys were late, or wait
+        if (len(idle) or len(unused)) and len(self.pending):
+            waiting = self.pending.codes()
+            idle, unused = idle[~np.isin(idle, waiting)], unused[~np.isin(unused, waiting)]
+        if len(idle):
+            state.forget(idle)
+        keys.forget([*idle.tolist(), *unused.tolist()])
 
     def _begin(self, rows: Held) -> State:
         query = self.query

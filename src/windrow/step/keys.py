@@ -89,8 +89,10 @@ class Keys:
                 self.values[number] = None
                 self._free.append(number)
 
-    def commit(self) -> None:
-        self._new.clear()
+    def commit(self) -> np.ndarray:
+        """The keys that are new stay; which they are."""
+        new, self._new = self._new, []
+        return np.array(new, np.int64)
 
     def rollback(self) -> None:
         """Without the keys that are new."""
