@@ -73,7 +73,7 @@ class Query:
         changes_only: a result only where it differs from the key's last one.
         partial: windows that the data ends inside, too.
         strict: a row that must be rejected is an error.
-        slicing: "cutty" (the fewest slices), "pairs" or "panes", for windows in a store; all others are sliced by Cutty.
+        slicing: "cutty" (the fewest slices), "pairs" or "panes", for windows in a store; others: by Cutty.
             Never changes an answer.
 
     >>> import windrow
