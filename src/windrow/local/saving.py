@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from windrow.local.old_live import OldLive as Live
 
 LAYOUT = 1
+#: the layout of queries without a store (`local.snapshots`)
+OWN = 2
 
 
 def saved(live: Live) -> bytes:
@@ -71,6 +73,8 @@ def restore(live: Live, data: bytes) -> None:
     content = opened(data)
     if not isinstance(content, tuple) or len(content) != 3 or content[0] != "live query":
         raise SnapshotError("this is a snapshot, but not one of a live query")
+    if content[1] == OWN:
+        raise SnapshotError(f"the snapshot has all of its windows in itself: go on without store={live.query.store!r}")
     if content[1] != LAYOUT:
         raise SnapshotError(f"the snapshot has layout {content[1]}, this windrow reads layout {LAYOUT}")
     state = dict(content[2])

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from windrow.local.live import Live
 
 LAYOUT = 2
+#: the layout of queries with a store (`local.saving`)
+STORED = 1
 
 
 def saved(live: Live) -> bytes:
@@ -48,6 +50,8 @@ def restore(live: Live, data: bytes) -> None:
     content = opened(data)
     if not isinstance(content, tuple) or len(content) != 3 or content[0] != "live query":
         raise SnapshotError("this is a snapshot, but not one of a live query")
+    if content[1] == STORED and dict(content[2]).get("called") is not None:
+        raise SnapshotError("the snapshot refers to windows in a store: the query needs the same store=")
     if content[1] != LAYOUT:
         raise SnapshotError(f"the snapshot has layout {content[1]}, this windrow reads layout {LAYOUT}")
     state = dict(content[2])

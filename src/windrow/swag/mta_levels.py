@@ -344,7 +344,7 @@ class MonoidTree(Swag):
         """How many of the oldest go, where `sub` went before."""
 
         def held(s: Any, l: int, p: int) -> Any:
-            return self._held(l, p, self.hand)
+            return self._held(l, int(p), self.hand)
 
         return int(search(self.hand, held, lambda asked, old: asked(old))(s, h, sub, goes))
 

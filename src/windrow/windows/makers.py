@@ -1,0 +1,195 @@
+"""The functions of `windrow.win`: what a user gives, checked, becomes a window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from windrow.aggregates.base import Aggregate
+from windrow.errors import WindrowError
+from windrow.windows.base import ROWS, TIME, Measure, length, same_measure
+from windrow.windows.durations import instant, is_duration
+from windrow.windows.kinds import Landmark, Last, Periodic, Policy, Punctuated, Session, Trailing, UserDefined
+from windrow.windows.predicates import Predicate
+
+__all__ = [
+    "landmark",
+    "last",
+    "policy",
+    "punctuated",
+    "session",
+    "sliding",
+    "trailing",
+    "tumbling",
+    "user_defined",
+]
+
+
+def sliding(range: Any, every: Any, origin: Any = None, *, on: str | None = None) -> Periodic:
+    """Windows [start, start + range), one begins at every multiple of `every` from `origin`.
+
+    Args:
+        range: how long: a duration ("24 hours", a timedelta) by event time, a number of rows, or a number with `on`.
+        every: how far apart, in the same measure.
+        origin: where the multiples are counted from; the epoch (1970-01-01 UTC), row 0, or 0 where it is not given.
+        on: an ordered numeric column to measure along.
+
+    >>> str(sliding("24 hours", every="1 minute"))
+    'sliding, 1 day every 1 minute'
+    """
+    size, measure = length("sliding", "range", range, on)
+    step, other = length("sliding", "every", every, on)
+    same_measure("sliding", "range", "every", measure, other)
+    return Periodic(size, step, _origin(origin, measure), measure)
+
+
+def tumbling(size: Any, origin: Any = None, *, on: str | None = None) -> Periodic:
+    """Windows side by side: `sliding(size, every=size)`.
+
+    >>> str(tumbling(100))
+    'tumbling, 100 rows'
+    """
+    span, measure = length("tumbling", "size", size, on)
+    return Periodic(span, span, _origin(origin, measure), measure)
+
+
+def trailing(range: Any, closed: str = "right", *, on: str | None = None) -> Trailing:
+    """For each row, the window that ends with it: one result a row.
+
+    Args:
+        range: how far back: a duration, a number of rows (the row itself counts), or a number with `on`.
+        closed: which ends belong to it: right, left, both or none. Rows of an equal measure are in together.
+        on: a numeric column to measure along.
+
+    >>> str(trailing("1 hour", closed="both"))
+    'trailing, 1 hour, closed both'
+    """
+    size, measure = length("trailing", "range", range, on, least=0 if is_duration(range) or on is not None else 1)
+    if closed not in ("right", "left", "both", "none"):
+        raise WindrowError(f"win.trailing: closed is right, left, both or none, not {closed!r}")
+    return Trailing(size, closed, measure)
+
+
+def session(gap: Any, *, on: str | None = None) -> Session:
+    """A window that ends when nothing came for `gap`: [first, last + gap).
+
+    >>> str(session("30 minutes"))
+    'session, gap 30 minutes'
+    """
+    size, measure = length("session", "gap", gap, on)
+    if measure == ROWS:
+        raise WindrowError(f"win.session: gap is a duration, or a number with on='column', not {gap!r}")
+    return Session(size, measure)
+
+
+def punctuated(predicate: Any) -> Punctuated:
+    """A new window begins at each row where the predicate holds.
+
+    Args:
+        predicate: a column of true and false, an expression such as "price < 10", or a function of the row.
+
+    >>> str(punctuated("price < 10"))
+    'punctuated, price < 10'
+    """
+    return Punctuated(Predicate.parse(predicate), ROWS)
+
+
+def landmark(begin: Any, every: Any) -> Landmark:
+    """From a landmark row on, reported every so often, until the next landmark.
+
+    Args:
+        begin: a predicate: where it holds, a landmark is.
+        every: a duration or a number of rows: the report at start + k·every covers all since the landmark. Steps
+            without a row are not reported.
+
+    >>> str(landmark("opening", every="5 minutes"))
+    'landmark, opening, every 5 minutes'
+    """
+    step, measure = length("landmark", "every", every, None)
+    return Landmark(Predicate.parse(begin), step, measure)
+
+
+def last(n: int, every: Any, origin: Any = None) -> Last:
+    """Every so often the last n rows: which those are is not known when they come (paper 3 §3.2).
+
+    >>> str(last(10, every="5 seconds"))
+    'last 10 rows every 5 seconds'
+    """
+    rows, rows_measure = length("last", "n", n, None)
+    if rows_measure != ROWS:
+        raise WindrowError(f"win.last: n is a number of rows, not {n!r}")
+    step, measure = length("last", "every", every, None)
+    if measure != TIME:
+        raise WindrowError(f"win.last: every is a duration such as '5 seconds', not {every!r} (rows: win.sliding)")
+    return Last(rows, step, _origin(origin, TIME))
+
+
+def policy(evict: Callable[[Any, Any], bool], over: Mapping[str, Aggregate]) -> Policy:
+    """After each row, `evict(total, old)` says of the oldest part whether it goes (paper 4 §4.1.3): one result a row.
+
+    Args:
+        evict: a function of two tuples with the fields of `over`: `total` for the whole window, `old` for its oldest
+            part. It must hold for every shorter part of a part that it holds for.
+        over: the aggregates that it decides by, bound to columns.
+
+    >>> from windrow import agg
+    >>> str(policy(lambda total, old: total.n - old.n >= 100, over={"n": agg.count()}))
+    'policy over n=count()'
+    """
+    if not callable(evict):
+        raise WindrowError(f"win.policy: evict is a function of (total, old), not {evict!r}")
+    if not isinstance(over, Mapping) or not over:
+        raise WindrowError("win.policy: over names the aggregates that evict sees, such as {'n': agg.count()}")
+    for name, aggregate in over.items():
+        if not isinstance(aggregate, Aggregate):
+            raise WindrowError(f"win.policy: over['{name}'] is an aggregate such as agg.max('ts'), not {aggregate!r}")
+        if not str(name).isidentifier():
+            raise WindrowError(f"win.policy: evict reads its fields by name, and {name!r} is no name")
+        if not aggregate.columns and aggregate.arity[0] > 0:
+            raise WindrowError(f"win.policy: over['{name}'] names no column; write, for example, agg.max('ts')")
+    return Policy(evict, tuple(over.items()), ROWS)
+
+
+def user_defined(discretize: Any) -> UserDefined:
+    """Cutty's windows: a class whose `discretize(self, row)` gives (begins, ends) for each row.
+
+    `begins` windows begin with the row; before that, the `ends` oldest open ones close. Instances hold plain state
+    (a dataclass of numbers, texts and lists), one for each key, so that it can be saved.
+
+    >>> class Triples:
+    ...     seen: int = 0
+    ...     def discretize(self, row):
+    ...         self.seen += 1
+    ...         begins = self.seen % 3 == 1
+    ...         return int(begins), int(begins and self.seen > 1)
+    >>> str(user_defined(Triples))
+    'user-defined, Triples'
+    """
+    made = discretize if isinstance(discretize, type) else type(discretize)
+    if not callable(getattr(made, "discretize", None)):
+        raise WindrowError(f"win.user_defined takes a class with discretize(self, row), and {made.__name__} has none")
+    if isinstance(discretize, type):
+        try:
+            discretize()
+        except TypeError as error:
+            raise WindrowError(
+                f"win.user_defined: {made.__name__}() must work without arguments ({error}); or give an instance"
+            ) from error
+    return UserDefined(discretize, ROWS)
+
+
+def _origin(given: Any, measure: Measure) -> Any:
+    """The origin on the measure; times as microseconds since the epoch."""
+    if given is None:
+        return 0
+    if measure == ROWS:
+        if isinstance(given, bool) or not hasattr(given, "__index__"):
+            raise WindrowError(f"origin is a row's position here, not {given!r}")
+        if given < 0:
+            raise WindrowError(f"rows are counted from 0; an origin of {given} is before the first")
+        return int(given)
+    if measure == TIME:
+        return instant(given)
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise WindrowError(f"origin is a value of {measure.column} here, not {given!r}")
+    return given
