@@ -67,7 +67,7 @@ def test_what_is_said_is_what_spark_does(case, frame, monkeypatch):
 def test_several_windows_and_an_algorithm_of_choice(frame):
     windows = {f"w{i}": win.trailing(f"{i} seconds") for i in (1, 2, 3)}
     query = windrow.Query(time="ts", windows=windows, aggregates=ANY_ORDER, algorithm="daba_lite")
-    assert told(query, frame)[1]["combines"].strip() == "about 4 (daba_lite) for each of the 3 windows a row"
+    assert told(query, frame)[1]["combines"].strip() == "at most 6 (daba_lite) for each of the 3 windows a row"
 
 
 def test_progress(spark, frame, monkeypatch):
