@@ -36,6 +36,7 @@ COLUMNS = {
     "memory": {"kind", "algorithm", "bytes"},
     "peers": {"kind", "library", "mrows"},
     "keys": {"keys", "mrows"},
+    "pushes": {"case", "held", "rows", "micros"},
     "start-up": {"what", "seconds"},
     "constant-size": {"kind", "window", "structure", "ns_a_row"},
     "bulk-eviction": {"evicted", "structure", "ms"},
