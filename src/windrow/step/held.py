@@ -36,6 +36,10 @@ class Held:
         """Some of the rows."""
         return Held(self.codes[where], self.times[where], {n: _at(c, where) for n, c in self.columns.items()})
 
+    def copied(self) -> Held:
+        """The same rows in memory of their own."""
+        return self.at(np.arange(self.rows))
+
     def followed_by(self, other: Held) -> Held:
         """These rows, then those."""
         if not self.rows:
