@@ -45,7 +45,7 @@ class Pending:
         return np.concatenate([np.empty(0, np.int64), *(run.rows.codes[run.start :] for run in self.runs)])
 
     def add(self, rows: Held) -> None:
-        """Rows in the order in which they come. They are copied: their arrays are the user's, who may use them again."""
+        """Rows in the order in which they come. They are copied: a user may use the arrays of a push again."""
         order = np.arange(self.came, self.came + rows.rows)
         self.came += rows.rows
         self._insert(rows.copied(), order)
