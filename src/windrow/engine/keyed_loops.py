@@ -13,7 +13,7 @@ from typing import Any
 
 from windrow.engine.columns import accessors
 from windrow.engine.forms import Form
-from windrow.engine.keyed import SPARE, Access
+from windrow.engine.keyed_access import SPARE, Access
 
 #: stretches of rows by key; the first of each run's cuts and windows (one entry more than runs); the first slice
 #: that is needed after it; 1 where the open slice is complete when the run ends

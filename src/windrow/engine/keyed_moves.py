@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.aggregates.base import Aggregate
-from windrow.engine.keyed import CAPACITY, OWN, SLICE_E, SLICE_F, VALS, KeyedWindows
+from windrow.engine.keyed import KeyedWindows
+from windrow.engine.keyed_access import CAPACITY, OWN, SLICE_E, SLICE_F, VALS
 from windrow.engine.state import WindowState, converted
 from windrow.engine.table import bits
 

@@ -26,7 +26,8 @@ from windrow.engine.algorithm import Algorithm
 from windrow.engine.batch import form_for
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.inputs import Column
-from windrow.engine.keyed import OWN, SLICE_E, KeyedWindows, plain_access
+from windrow.engine.keyed import KeyedWindows
+from windrow.engine.keyed_access import OWN, SLICE_E, plain_access
 from windrow.engine.keyed_loops import DONE, NO_ROOM, PolicyRuns, by_policy
 from windrow.engine.keyed_moves import move
 from windrow.engine.row_kernels import COMPILE_AFTER, SMALL, arrays_of, compile_quietly, key_of, scope_of

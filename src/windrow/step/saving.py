@@ -9,7 +9,8 @@ import numpy as np
 
 from windrow.aggregates.joins import Join
 from windrow.engine.columns import Store
-from windrow.engine.keyed import AGGS, CAPACITY, LINKS, OWN, VALS, KeyedWindows
+from windrow.engine.keyed import KeyedWindows
+from windrow.engine.keyed_access import AGGS, CAPACITY, LINKS, OWN, VALS
 from windrow.engine.table import blocks_of, stretches
 from windrow.engine.walking import BASE, F0, SIZE, E, F, WalkState
 from windrow.errors import SnapshotError
