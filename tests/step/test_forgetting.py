@@ -24,7 +24,7 @@ def test_ever_new_keys(name: str) -> None:
     for step in range(60):
         at = np.arange(100) * 100_000 + step * 10_000_000
         live.push({"t": at, "k": [f"key {step} {i % 50}" for i in range(100)], "x": np.arange(100.0)})
-        sizes.append((len(live.door.keys), live.state.table.words.shape[0], len(live.door.keys.numbers)))
+        sizes.append((len(live.door.keys), live.state.table.words.shape[0], live.door.keys.count))
     assert sizes[-1] == sizes[30], sizes
     assert sizes[-1][2] <= 50 * 10
 

@@ -336,15 +336,15 @@ def room_for(form: Form, n: int, every_window_has_rows: bool = False) -> tuple[t
 def arrays(form: Form, columns: Columns) -> tuple[tuple, tuple]:
     """The columns as the form's drivers take them, and which of their values there are."""
     if form.compiled:
-        masks = tuple(np.ones(len(c.values) if form.masked else 0, bool) if c.mask is None else c.mask for c in columns)
-        return tuple(_read_only(c.values) for c in columns), tuple(_read_only(mask) for mask in masks)
+        masks = [np.ones(len(c.values) if form.masked else 0, bool) if c.mask is None else c.mask for c in columns]
+        return tuple([_read_only(c.values) for c in columns]), tuple([_read_only(mask) for mask in masks])
     return tuple(c.objects() for c in columns), tuple(None for _ in columns)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
     """Always so, because a kernel is compiled once for arrays that can be written and once for those that cannot."""
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 

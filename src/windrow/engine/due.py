@@ -10,6 +10,7 @@ import numpy as np
 
 from windrow.engine.compiler import cached, whole
 from windrow.engine.table import grown
+from windrow.engine.walks import HIGHEST
 
 
 class Due:
@@ -26,6 +27,13 @@ class Due:
         self.times, self.keys = grown(self.times, n), grown(self.keys, n)
         _push(self.times, self.keys, self.size, keys, times)
 
+    def schedule(self, words: np.ndarray, column: int, keys: np.ndarray, times: np.ndarray) -> None:
+        """Keys are due at these times, which the table has in a column; those for which that is news are pushed."""
+        n = int(self.size[0]) + len(keys)
+        if n > len(self.times):
+            self.times, self.keys = grown(self.times, n), grown(self.keys, n)
+        _schedule(self.times, self.keys, self.size, words, column, keys, times)
+
     def pop(self, until: int) -> tuple[np.ndarray, np.ndarray]:
         """The entries up to this time: (keys, times)."""
         n = int(self.size[0])
@@ -36,20 +44,33 @@ class Due:
         return keys[:count].copy(), times[:count].copy()
 
 
+@whole("numpy")
+def _sift_up(times, keys, i, t, k):
+    while i > 0 and times[(i - 1) >> 1] > t:
+        up = (i - 1) >> 1
+        times[i], keys[i] = times[up], keys[up]
+        i = up
+    times[i], keys[i] = t, k
+
+
 @cached
 @whole("numpy")
 def _push(times, keys, size, new_keys, new_times):
-    n = size[0]
     for j in range(len(new_keys)):
-        i = n
-        n += 1
+        _sift_up(times, keys, size[0], new_times[j], new_keys[j])
+        size[0] += 1
+
+
+@cached
+@whole("numpy")
+def _schedule(times, keys, size, words, column, new_keys, new_times):
+    for j in range(len(new_keys)):
         t, k = new_times[j], new_keys[j]
-        while i > 0 and times[(i - 1) >> 1] > t:
-            up = (i - 1) >> 1
-            times[i], keys[i] = times[up], keys[up]
-            i = up
-        times[i], keys[i] = t, k
-    size[0] = n
+        if words[k, column] != t:
+            words[k, column] = t
+            if t < HIGHEST:
+                _sift_up(times, keys, size[0], t, k)
+                size[0] += 1
 
 
 @cached

@@ -17,7 +17,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate
 from windrow.engine.algorithm import Algorithm, Operations
 from windrow.engine.columns import Store
-from windrow.engine.compiler import cached
+from windrow.engine.compiler import cached, whole
 from windrow.engine.forms import Form
 from windrow.engine.keyed_access import (
     CAPACITY,
@@ -44,12 +44,8 @@ class Slots(Pool):
 
     def __init__(self, dtypes: Sequence[Any]) -> None:
         super().__init__(dtypes)
-        self.at = np.zeros(HEAD, np.int64)
+        self.at = np.zeros(HEAD, np.int64)  # entry 1: whether writes are logged
         self.log = tuple(np.zeros(0, dtype) for dtype in dtypes)
-
-    def begin(self, logs: bool) -> None:
-        """An empty log; without `logs`, nothing is logged."""
-        self.at[1] = logs
 
     def more_log(self, writes: int) -> None:
         """Room for more writes."""
@@ -71,6 +67,16 @@ class Slots(Pool):
             column[at] = log[:n][::-1]  # the oldest write of a slot is the last to be taken back
         self.at[0] = 0
         super().rollback()
+
+
+@cached
+@whole("numpy")
+def _too_small(words, capacity, keys, peak):
+    """Whether a key has less room than it needs."""
+    small = False
+    for j in range(len(keys)):
+        small |= peak[j] > words[keys[j], capacity]
+    return small
 
 
 class KeyedWindows:
@@ -155,9 +161,9 @@ class KeyedWindows:
                 self._room_plain(k, rows)
             return
         for slots in self.slots:
-            slots.begin(logs)
-        small = np.flatnonzero(peak > self.word(keys, CAPACITY))
-        if len(small):
+            slots.at[1] = logs
+        if _too_small(self.table.words, self.first + CAPACITY, keys, peak):
+            small = np.flatnonzero(peak > self.word(keys, CAPACITY))
             self._enlarge(keys[small], blocks_of(peak[small]))
 
     def more_log(self, writes: int) -> None:

@@ -106,9 +106,7 @@ class WalkState:
 
     def begin(self, keys: np.ndarray) -> None:
         """A step begins: what is in the rings must be found again if it is taken back."""
-        words, own = self.table.words, self.first
-        first = words[keys, own + F]
-        words[keys, own + F0] = np.where(first < words[keys, own + E], first, -1)
+        _begin(self.table.words, self.first, keys)
 
     def commit(self) -> None:
         """The step stays."""
@@ -123,13 +121,19 @@ class WalkState:
         self.ring.give_up(self.word(keys, BASE), self.word(keys, SIZE))
 
 
+@walker
+def _begin(words, first, keys):
+    for k in keys:
+        words[k, first + F0] = words[k, first + F] if words[k, first + F] < words[k, first + E] else -1
+
+
 def walk(step: Callable, state: WalkState, facts: tuple, runs: Runs, rows: tuple, cuts: int) -> Walked:
     """Runs a walk to its end. `cuts` is a guess of how many cuts, or windows, there are."""
     n, room, dtype = len(runs.key), cuts + 64, state.dtype
     state.begin(runs.key)
     numbers = np.empty((4, room), np.int64)
     by_run = np.zeros((5, n + 1), np.int64)
-    out = Out._make([*numbers, np.empty(room, dtype), np.empty(room, dtype), np.empty(room, bool), *by_run])
+    out = Out(*numbers, np.empty(room, dtype), np.empty(room, dtype), np.empty(room, bool), *by_run)
     at = np.array([0, -1, 0, 0, 0], np.int64)  # run, row, cuts, windows, peak of the run
     while (how := step(facts, runs, rows, state.known(), out, at)) != DONE:
         if how == NO_ROOM:

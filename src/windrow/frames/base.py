@@ -171,9 +171,9 @@ def repeated(like: Frame, name: str, values: Values, at: np.ndarray) -> Taken:
 
 def build(like: Frame, columns: Mapping[str, Output]) -> Any:
     """Result columns as data of the kind that `like` was read from."""
-    lengths = {name: len(output) for name, output in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise WindrowError(f"result columns of one length are needed, not {lengths}")
+    lengths = set(map(len, columns.values()))
+    if len(lengths) > 1:
+        raise WindrowError(f"result columns of one length are needed, not {sorted(lengths)}")
     return like._together({name: like._made(name, output) for name, output in columns.items()})
 
 

@@ -20,7 +20,7 @@ class Labels:
     native: Any
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Values:
     """Answers as an array of numbers, bools, datetime64, timedelta64 or objects (masked arrays too).
 
@@ -58,7 +58,7 @@ class Values:
         return array, None if mask is None or mask.all() else mask
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Taken:
     """Values of an input column, of any type, by position; -1 is null."""
 
@@ -69,7 +69,7 @@ class Taken:
         return len(self.positions)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Instants:
     """Moments, counted in `like.unit`, to become a column of the type in which the time column `like` came."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -87,32 +87,45 @@ class Intake:
         return 0 if self.good is None else self.frame.rows - len(self.good)
 
 
-def take_in(query: Query, frame: Frame) -> Intake:
-    """Reads what orders the rows. Rows without a time (or a measure) are left out, or refused where that is wanted."""
-    check_columns(query, frame)
-    n = frame.rows
-    bad = np.zeros(n, bool)
+class Placed(NamedTuple):
+    """What orders the rows of a frame, and which of them have a place."""
+
+    times: Times | None
+    measures: dict[Measure, np.ndarray]
+    good: np.ndarray | None  # None: all
+
+
+def placed(query: Query, frame: Frame, along: Sequence[Measure]) -> Placed:
+    """Reads event time and the columns `along`. A row without a value there has no place: an error with `strict`."""
+    bad: np.ndarray | None = None
     times, measures = None, {}
     if query.time is not None:
         times = frame.time(query.time)
         measures[TIME] = times.values
         if times.mask is not None:
-            bad |= ~times.mask
-    for measure in column_measures(query):
+            bad = ~times.mask
+    for measure in along:
         assert measure.column is not None
         column = numbers(frame.column(measure.column))
-        dtype = measure_dtype(query, measure, column)
-        measures[measure] = column.values.astype(dtype, copy=False)
+        measures[measure] = column.values.astype(measure_dtype(query, measure, column), copy=False)
+        bad = np.zeros(frame.rows, bool) if bad is None else bad
         if column.mask is not None:
             bad |= ~column.mask
         if column.kind == "float64":
             bad |= ~np.isfinite(column.values)  # infinity is in no window: its edges would not be numbers
-    good = None
-    if bad.any():
-        if query.strict:
-            row = int(np.argmax(bad))
-            raise WindrowError(f"row {row} has no {_what_lacks(query, times, row)}; {int(bad.sum())} rows in all")
-        good = np.flatnonzero(~bad)
+    if bad is None or not bad.any():
+        return Placed(times, measures, None)
+    if query.strict:
+        row = int(np.argmax(bad))
+        raise WindrowError(f"row {row} has no {_what_lacks(query, times, row)}; {int(bad.sum())} rows in all")
+    return Placed(times, measures, np.flatnonzero(~bad))
+
+
+def take_in(query: Query, frame: Frame) -> Intake:
+    """Reads what orders the rows. Rows without a time (or a measure) are left out, or refused where that is wanted."""
+    check_columns(query, frame)
+    n = frame.rows
+    times, measures, good = placed(query, frame, column_measures(query))
     if query.by:
         codes, keys = factorize(frame.keys(query.by))
     else:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,11 @@ from windrow.engine.forward import going_forward, hold_back
 from windrow.engine.inputs import object_array
 from windrow.errors import WindrowError
 from windrow.frames import Frame, Output, Values
-from windrow.local.arrivals import FOREVER
-from windrow.local.door import Door
+from windrow.local.door import FOREVER, Door
 from windrow.local.intake import column_measures, measure_dtype
 from windrow.local.labels import Labels
 from windrow.local.ordering import OrderedRows, Readable
-from windrow.local.results import changed, edge_names, some, table
+from windrow.local.results import LastAnswers, changed, edge_names, some, table
 from windrow.local.snapshots import restore, saved
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, arrange
@@ -48,7 +46,7 @@ class Live:
 
     def __init__(self, query: Query) -> None:
         self.query = query
-        self.report = Report()
+        self._counts = [0, 0, 0, 0]  # as in a `Report`
         self.closed = False
         self.template: Frame = frames.read({})  # the frame of the last push: results are of its kind and types
         self._out: tuple[Frame, np.ndarray, np.ndarray] | None = None  # its rows that were late, or rejected
@@ -56,9 +54,18 @@ class Live:
         self.pending = Pending()
         self.labels = Labels()
         self.state: State | None = None  # begun with the first rows, which tell the types
-        self.last: dict[str, dict[int, tuple]] = {name: {} for name in query.windows}  # for changes_only
+        self.last = {name: LastAnswers() for name in query.windows}  # for changes_only
         self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
         self.forgets = not query.changes_only
+
+    @property
+    def report(self) -> Report:
+        """Counts of all rows so far."""
+        return Report(*self._counts)
+
+    @report.setter
+    def report(self, report: Report) -> None:
+        self._counts = [report.rows_in, report.rows_out, report.late, report.rejected]
 
     @property
     def late(self) -> Any:
@@ -84,38 +91,36 @@ class Live:
         """
         self._check_open()
         self._tidy()
-        if (
-            isinstance(rows, Mapping)
-            and rows
-            and not any(hasattr(v, "__len__") and not isinstance(v, (str, bytes)) for v in rows.values())
-        ):
-            rows = {name: [value] for name, value in rows.items()}
-        with self._all_or_nothing():
-            frame = frames.read(rows)
-            admitted, late, rejected = self.door.admit(frame)
-            self.template, self._out = frame, (frame, late, rejected)
-            before = self.report
-            self.report = Report(
-                before.rows_in + frame.rows, before.rows_out, before.late + len(late), before.rejected + len(rejected)
-            )
-            return self._results(admitted)
+        return self._all_or_nothing(self._push, frames.read(_as_columns(rows)))
+
+    def _push(self, frame: Frame) -> Any:
+        admitted, late, rejected = self.door.admit(frame)
+        self.template, self._out = frame, (frame, late, rejected)
+        self._counts[0] += frame.rows
+        self._counts[2] += len(late)
+        self._counts[3] += len(rejected)
+        return self._results(admitted)
 
     def advance(self, when: Any) -> Any:
         """Event time has come to `when`: no row before it will count. The results that this makes final."""
         if self.query.time is None:
             raise WindrowError("advance is about event time, and this query has none; name the column with time=")
         self._check_open()
-        with self._all_or_nothing():
-            self.door.watermark = max(self.door.watermark, instant(when) * self.door.ticks)
-            return self._results(None)
+        return self._all_or_nothing(self._advance, instant(when))
+
+    def _advance(self, when: int) -> Any:
+        self.set_watermark(when * self.door.ticks)
+        return self._results(None)
 
     def close(self) -> Any:
         """The end of the rows: the rest of the results."""
         if self.closed:
             raise WindrowError("this query was closed already")
-        with self._all_or_nothing():
-            self.closed = True
-            return self._results(None)
+        return self._all_or_nothing(self._close)
+
+    def _close(self) -> Any:
+        self.closed = True
+        return self._results(None)
 
     def snapshot(self) -> bytes:
         """All of the state; `Query.resume` goes on from there, in another process, too."""
@@ -158,49 +163,53 @@ class Live:
         if self.closed:
             raise WindrowError("this query was closed; open() a new one")
 
-    @contextlib.contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """What is done within happens as a whole, or not at all."""
+    def _all_or_nothing(self, action: Callable[..., Any], *arguments: Any) -> Any:
+        """What the action does happens as a whole, or not at all."""
         door, pending, labels = self.door, self.pending, self.labels
-        mine = self.report, self._out, self.closed, self.template, self.state
+        mine = self._counts.copy(), self._out, self.closed, self.template, self.state
         at_door = door.newest, door.watermark, door.times, len(door.kinds)
         waiting = pending.runs, pending.came
         lengths = {name: len(values) for name, values in labels.values.items()}
-        last = {name: dict(rows) for name, rows in self.last.items()} if self.query.changes_only else self.last
         try:
-            yield
+            result = action(*arguments)
         except BaseException:
             if self.state is not None:
                 self.state.rollback()
             door.keys.rollback()
-            self.report, self._out, self.closed, self.template, self.state = mine
+            self._counts, self._out, self.closed, self.template, self.state = mine
             door.newest, door.watermark, door.times, kinds = at_door
             while len(door.kinds) > kinds:
                 door.kinds.popitem()
             pending.runs, pending.came = waiting
             labels.cut(lengths)
-            self.last = last
+            for last in self.last.values():
+                last.rollback()
             raise
         self._commit()
+        return result
 
     def _commit(self) -> None:
         """The step stays: keys are due anew, those about which nothing is left to know are forgotten."""
         state, keys = self.state, self.door.keys
-        new = keys.commit()
+        for last in self.last.values():
+            last.commit()
+        unused = keys.commit()  # of the new keys those whose rows were all late, or wait
         if state is None:
             return
         touched = state.commit()
         if touched is None or self.closed:
             return
         state.schedule(touched)
-        idle = touched[state.idle(touched)] if self.forgets else touched[:0]
-        unused = new[~np.isin(new, touched)]  # all rows of these keys were late, or wait
+        idle = state.idle(touched) if self.forgets else touched[:0]
+        if len(unused):
+            unused = np.setdiff1d(unused, touched, assume_unique=True)
         if (len(idle) or len(unused)) and len(self.pending):
             waiting = self.pending.codes()
             idle, unused = idle[~np.isin(idle, waiting)], unused[~np.isin(unused, waiting)]
         if len(idle):
             state.forget(idle)
-        keys.forget([*idle.tolist(), *unused.tolist()])
+        if len(idle) or len(unused):
+            keys.forget(np.concatenate([idle, unused]))
 
     def _begin(self, rows: Held) -> State:
         query = self.query
@@ -262,8 +271,7 @@ class Live:
         keys = door.keys.all() if self.closed else None
         results = step(state, rows, columns, self._until(), self.closed, keys)
         made = self._by_row(ready, ordered, results) if self.query.per_row else self._once(results.ended)
-        now = self.report
-        self.report = Report(now.rows_in, now.rows_out + len(next(iter(made.values()))), now.late, now.rejected)
+        self._counts[1] += len(next(iter(made.values())))
         return frames.build(self.template, made)
 
     def _until(self) -> int:
@@ -302,7 +310,7 @@ class Live:
         as_they_came = np.argsort(at)
         rows, wait = rows.at(as_they_came), wait[as_they_came]
         if back:
-            self.report = self.report.plus(rejected=back)
+            self._counts[3] += back
         if not wait.any():
             return rows
         waiting = np.flatnonzero(wait)
@@ -361,8 +369,9 @@ class Live:
             return {}
         used, at = np.unique(code, return_inverse=True)
         columns: dict[str, Output] = {}
-        for name, values in zip(self.query.by, self.door.keys.columns(used.tolist()), strict=True):
-            different = Values(object_array(values), None, name if name in self.template.names else None)
+        for name, values in zip(self.query.by, self.door.keys.columns(used), strict=True):
+            array = values if isinstance(values, np.ndarray) else object_array(values)
+            different = Values(array, None, name if name in self.template.names else None)
             columns[name] = frames.repeated(self.template, name, different, at)
         return columns
 
@@ -375,6 +384,16 @@ class Live:
         named = ["window"] if self.query.named else []
         edges = [name for pair in edge_names(self.query).values() for name in pair]
         return dict.fromkeys([*self.query.by, *named, *edges, *self.query.aggregates], none)
+
+
+def _as_columns(rows: Any) -> Any:
+    """A dict of single values becomes one of lists of one value; anything else stays."""
+    if not isinstance(rows, Mapping) or not rows:
+        return rows
+    for value in rows.values():
+        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
+            return rows
+    return {name: [value] for name, value in rows.items()}
 
 
 def _at(column: Output, at: np.ndarray) -> Output:

@@ -58,7 +58,7 @@ class Pages:
 
     def _load(self, page: Page) -> None:
         live, keys, state = self.live, self.live.door.keys, self.live.begun
-        columns = [list(map(one_nan, part)) if isinstance(part, list) else part.tolist() for part in page["keys"]]
+        columns = [list(map(one_nan, part)) if isinstance(part, list) else part for part in page["keys"]]
         try:
             numbers = keys.extend(columns)
         except ValueError as error:
@@ -90,7 +90,7 @@ class Pages:
         return keys[self.live.begun.known(keys) | np.isin(keys, self.live.pending.codes())]
 
     def values(self, keys: np.ndarray, column: str) -> np.ndarray:
-        return np.array(self.live.door.keys.column(keys.tolist(), self.live.query.by.index(column)))
+        return np.array(self.live.door.keys.column(keys, self.live.query.by.index(column)))
 
     def due(self, keys: np.ndarray) -> np.ndarray:
         """A row that waits is due when the watermark comes to its time."""
@@ -131,7 +131,7 @@ class Pages:
         content = saving.dump(state, keys[:known])
         saving.relabel(state, content, labels.renumbered)
         return {
-            "keys": [_column(values) for values in live.door.keys.columns(keys.tolist())],
+            "keys": [_column(values) for values in live.door.keys.columns(keys)],
             "pending": None if waiting is None else held_of(waiting),
             "known": known,
             "state": list(content.items()),
@@ -166,9 +166,9 @@ class _Labels:
         return new[at]
 
 
-def _column(values: list) -> np.ndarray | list:
+def _column(values: np.ndarray | list) -> np.ndarray | list:
     """A key column: numbers as an array, which is faster to write."""
-    if set(map(type, values)) == {int}:
+    if isinstance(values, list) and set(map(type, values)) == {int}:
         with contextlib.suppress(OverflowError):
             return np.array(values, np.int64)
     return values

@@ -37,7 +37,10 @@ def output(answer: Answer) -> Output:
 
 def edge_names(query: Query) -> dict[Measure, tuple[str, str]]:
     """What the columns of start and end are called: plainly so, unless windows of several measures need several."""
-    measures = list(dict.fromkeys(query.measure(window) for window in query.windows.values()))
+    windows = query.windows.values()
+    if len(windows) == 1:
+        return {query.measure(*windows): ("start", "end")}
+    measures = list(dict.fromkeys(query.measure(window) for window in windows))
     if len(measures) == 1:
         return {measures[0]: ("start", "end")}
     names = {TIME: ("start", "end"), ROWS: ("start_row", "end_row")}
@@ -52,13 +55,12 @@ def table(
     made: Callable[[Answer], Output] = output,
 ) -> dict[str, Output]:
     """The result's columns: keys, the window's name, its edges, the aggregates."""
-    code = np.concatenate([f.key for f in found])
-    columns: dict[str, Output] = dict(keys(code))
-    sizes = [len(f.key) for f in found]
+    columns: dict[str, Output] = keys(_together([f.key for f in found]))
     if query.named:
+        sizes = [len(f.key) for f in found]
         columns["window"] = Values(np.repeat(object_array([f.window for f in found]), sizes), texts=True)
     for measure, (start, end) in edge_names(query).items():
-        mine = [query.measure(query.windows[f.window]) == measure for f in found]
+        mine = [len(found) == 1 or query.measure(query.windows[f.window]) == measure for f in found]
         columns[start] = _edges(found, mine, measure, times, lambda f: (f.start, None))
         columns[end] = _edges(found, mine, measure, times, lambda f: (f.end, f.ended))
     for name in query.aggregates:
@@ -70,6 +72,9 @@ def _edges(
     found: Sequence[Found], mine: Sequence[bool], measure: Measure, times: Times | None, side: Callable[[Found], Any]
 ) -> Output:
     """The starts or ends of the windows of one measure, null for the others."""
+    if len(found) == 1:
+        both, known = side(found[0])
+        return Instants(both, known, times) if measure == TIME and times is not None else Values(both, known)
     values, masks = [], []
     for f, own in zip(found, mine, strict=True):
         edge, there = side(f)
@@ -82,6 +87,33 @@ def _edges(
         assert times is not None
         return Instants(both.astype(np.int64, copy=False), known, times)
     return Values(both, known)
+
+
+class LastAnswers(dict[int, tuple]):
+    """The last answers of each key. What a step changes can be taken back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._before: dict[int, tuple | None] = {}
+
+    def __setitem__(self, key: int, row: tuple) -> None:
+        self._before.setdefault(key, self.get(key))
+        super().__setitem__(key, row)
+
+    def commit(self) -> None:
+        self._before.clear()
+
+    def rollback(self) -> None:
+        for key, row in self._before.items():
+            if row is None:
+                del self[key]
+            else:
+                super().__setitem__(key, row)
+        self._before.clear()
+
+
+def _together(parts: list[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def changed(key: np.ndarray, answers: Mapping[str, Answer], last: dict[int, tuple]) -> np.ndarray:

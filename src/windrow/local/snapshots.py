@@ -35,7 +35,7 @@ def saved(live: Live) -> bytes:
         "frame": outlined(live.template.pick(np.empty(0, np.int64))),
         "door": (live.door.newest, live.door.watermark, None if live.door.times is None else live.door.times.unit),
         "kinds": [(name, kind, dtype.str) for name, (kind, dtype) in live.door.kinds.items()],
-        "keys": live.door.keys.columns(keys.tolist()) if live.query.by else [],
+        "keys": live.door.keys.columns(keys) if live.query.by else [],
         "pending": _pending(live, keys),
         "labels": list(live.labels.values.items()),
         "last": [(window, _last(rows, keys)) for window, rows in live.last.items()],
@@ -64,12 +64,14 @@ def restore(live: Live, data: bytes) -> None:
         door.times = replace(live.template.time(live.query.time), unit=unit)
     door.kinds = {name: (kind, np.dtype(dtype)) for name, kind, dtype in state["kinds"]}
     if live.query.by:
-        door.keys.number([[one_nan(part) for part in column] for column in state["keys"]])
-        door.keys.commit()
+        door.keys.extend(
+            [column if isinstance(column, np.ndarray) else list(map(one_nan, column)) for column in state["keys"]]
+        )
     if state["pending"] is not None:
         live.pending.add(held_from(state["pending"]))
     live.labels.values = {name: list(values) for name, values in state["labels"]}
-    live.last = {window: {k: tuple(row) for k, row in rows} for window, rows in state["last"]}
+    for window, rows in state["last"]:
+        live.last[window].update({k: tuple(row) for k, row in rows})
     if state["state"] is not None:
         begun = live._begin(door.nothing())
         keys = np.arange(len(door.keys))

@@ -11,7 +11,7 @@ from windrow.engine.inputs import Column
 from windrow.errors import WindrowError
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Held:
     """Rows in the order in which they came: numbers of their keys, times (microseconds), columns."""
 
@@ -30,7 +30,8 @@ class Held:
     def column(self, name: str) -> Column:
         return self.columns[name]
 
-    outline = column
+    def outline(self, name: str) -> Column:
+        return self.columns[name]
 
     def at(self, where: np.ndarray | slice) -> Held:
         """Some of the rows."""
@@ -58,6 +59,8 @@ def _at(column: Column, where: np.ndarray | slice) -> Column:
 def coerced(name: str, column: Column, kind: str, dtype: np.dtype) -> Column:
     """A column in the type that it had in the first batch."""
     if column.kind == kind:
+        if column.dtype == dtype:
+            return column
         return Column(column.values, column.mask, dtype if column.dtype.kind == dtype.kind else column.dtype)
     n = len(column.values)
     if column.mask is not None and not column.mask.any():  # nulls only, of whatever type

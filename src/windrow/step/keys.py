@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
+from windrow.engine.inputs import Column
+from windrow.engine.integer_index import IntegerIndex
+
 #: NaN is one key, and equal to itself only as one object
 _NAN = float("nan")
+#: with more keys than these, or more rows at once, integers are numbered by compiled code
+FEW = 1 << 10
 
 
 def one_nan(part: Any) -> Any:
@@ -16,85 +22,152 @@ def one_nan(part: Any) -> Any:
     return _NAN if part != part else part
 
 
+def _parts(key: Any) -> tuple:
+    return key if isinstance(key, tuple) else (key,)
+
+
 class Keys:
-    """Values of the key columns -> number. With one key column the values themselves, with several tuples of them."""
+    """Values of the key columns -> number: an `IntegerIndex` for many keys that are integers, else a dict."""
 
     def __init__(self, width: int) -> None:
         self.width = width
-        self.numbers: dict[Hashable, int] = {} if width else {(): 0}
-        self.values: list[Any] = [] if width else [()]
+        self._numbers: dict[Hashable, int] = {} if width else {(): 0}  # by value; by tuple for several columns
+        self._values: list[Any] = [] if width else [()]
         self._free: list[int] = []
         self._new: list[int] = []  # since the last commit
+        self._integers: IntegerIndex | None = None
 
     def __len__(self) -> int:
         """One more than the largest number that was ever given."""
-        return len(self.values)
+        return len(self._values) if self._integers is None else self._integers.given
 
-    def number(self, columns: Sequence[Sequence[Any]]) -> np.ndarray:
-        """The numbers of some keys, given as columns of Python's objects."""
-        listed: Any = columns[0] if self.width == 1 else list(zip(*columns, strict=True))
-        numbers = self.numbers
-        found = [numbers.get(value, -1) for value in listed]
-        for i, number in enumerate(found):
-            if number < 0:
-                value = listed[i]
-                value = one_nan(value) if self.width == 1 else tuple(one_nan(part) for part in value)
-                found[i] = numbers[value] if value in numbers else self._add(value)
-        return np.array(found, np.int64)
+    @property
+    def count(self) -> int:
+        """How many keys are known."""
+        return len(self._numbers) if self._integers is None else len(self._integers.numbers())
+
+    def number(self, columns: Sequence[Column]) -> np.ndarray:
+        """The number of each row's key."""
+        whole = all(c.mask is None and c.dtype.kind in "iu" and c.values.dtype == np.int64 for c in columns)
+        if self._integers is None and whole and max(len(columns[0].values), len(self._values)) > FEW:
+            self._to_integers()
+        if self._integers is not None:
+            if whole:
+                values = [column.values for column in columns]
+                return self._integers.number(values[0].reshape(-1, 1) if len(values) == 1 else np.stack(values, 1))
+            self._to_objects()
+        listed = [column.objects() for column in columns]
+        return self._number_objects(listed[0] if self.width == 1 else list(zip(*listed, strict=True)))
+
+    def _number_objects(self, listed: list) -> np.ndarray:
+        numbers = self._numbers
+        found = np.fromiter(map(numbers.get, listed, repeat(-1)), np.int64, len(listed))
+        for i in np.flatnonzero(found < 0).tolist():
+            value = listed[i]
+            value = one_nan(value) if self.width == 1 else tuple(map(one_nan, value))
+            found[i] = numbers[value] if value in numbers else self._add(value)
+        return found
 
     def _add(self, value: Any) -> int:
         if self._free:
             number = self._free.pop()
-            self.values[number] = value
+            self._values[number] = value
         else:
-            number = len(self.values)
-            self.values.append(value)
-        self.numbers[value] = number
+            number = len(self._values)
+            self._values.append(value)
+        self._numbers[value] = number
         self._new.append(number)
         return number
 
+    def _to_integers(self) -> None:
+        """Moves to an integer index, where all keys so far are integers of 64 bits."""
+        nothing = (0,) * self.width  # in place of a key that was forgotten
+        free = set(self._free)
+        keys = [nothing if i in free else _parts(key) for i, key in enumerate(self._values)]
+        if not all(type(part) is int for key in keys for part in key):
+            return
+        self._integers = IntegerIndex(self.width)
+        self._integers.fill(np.array(keys, np.int64).reshape(-1, self.width), self._free, self._new)
+        self._numbers, self._values, self._free, self._new = {}, [], [], []
+
+    def _to_objects(self) -> None:
+        """Moves to a dict: a key has come that is not an integer."""
+        index = self._integers
+        assert index is not None
+        self._integers = None
+        keys = [tuple(row) if self.width > 1 else row[0] for row in index.words[: index.given].tolist()]
+        there = index.used[: index.given].tolist()
+        self._values = [key if known else None for key, known in zip(keys, there, strict=True)]
+        self._numbers = {key: i for i, key in enumerate(keys) if there[i]}
+        self._free = [i for i, known in enumerate(there) if not known]
+        self._new = index.take_new().tolist()
+
     def extend(self, columns: Sequence[Sequence[Any]]) -> np.ndarray:
         """The numbers of some keys none of which is known yet, NaN being `one_nan`; an error where one is."""
-        listed = columns[0] if self.width == 1 else list(zip(*columns, strict=True))
-        first = len(self.values)
-        numbers = range(first, first + len(listed))
-        before = len(self.numbers)
-        self.numbers.update(zip(listed, numbers, strict=True))
-        self.values.extend(listed)
-        if len(self.numbers) != before + len(listed):
+        if all(isinstance(column, np.ndarray) for column in columns) and not self._values:
+            return self._extend_integers(np.stack(columns, 1))
+        if self._integers is not None:
+            self._to_objects()
+        parts = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
+        listed = list(parts[0]) if self.width == 1 else list(zip(*parts, strict=True))
+        first, before = len(self._values), len(self._numbers)
+        self._numbers.update(zip(listed, range(first, first + len(listed)), strict=True))
+        self._values.extend(listed)
+        if len(self._numbers) != before + len(listed):
             raise ValueError("a key is there twice")
         return np.arange(first, first + len(listed))
 
-    def columns(self, numbers: Sequence[int]) -> list[list[Any]]:
+    def _extend_integers(self, keys: np.ndarray) -> np.ndarray:
+        if self._integers is None:
+            self._integers = IntegerIndex(self.width)
+        numbers = self._integers.number(keys)
+        if len(self._integers.take_new()) != len(keys):
+            raise ValueError("a key is there twice")
+        return numbers
+
+    def columns(self, numbers: np.ndarray) -> list[np.ndarray | list[Any]]:
         """The values of some keys, column by column."""
         return [self.column(numbers, i) for i in range(self.width)]
 
-    def column(self, numbers: Sequence[int], i: int) -> list[Any]:
-        """The values of some keys in one of the key columns."""
+    def column(self, numbers: np.ndarray, i: int) -> np.ndarray | list[Any]:
+        """The values of some keys in one of the key columns: an array of integers, or Python's objects."""
+        if self._integers is not None:
+            return self._integers.words[numbers, i]
+        values = self._values
         if self.width == 1:
-            return [self.values[number] for number in numbers]
-        return [self.values[number][i] for number in numbers]
+            return [values[number] for number in numbers.tolist()]
+        return [values[number][i] for number in numbers.tolist()]
 
     def all(self) -> np.ndarray:
         """The numbers of all keys, ascending."""
-        if len(self.numbers) == len(self.values):
-            return np.arange(len(self.values))
-        return np.sort(np.fromiter(self.numbers.values(), np.int64, len(self.numbers)))
+        if self._integers is not None:
+            return self._integers.numbers()
+        if len(self._numbers) == len(self._values):
+            return np.arange(len(self._values))
+        return np.sort(np.fromiter(self._numbers.values(), np.int64, len(self._numbers)))
 
-    def forget(self, numbers: Sequence[int]) -> None:
+    def forget(self, numbers: np.ndarray) -> None:
         """These keys are known no more."""
-        if self.width:
-            for number in numbers:
-                del self.numbers[self.values[number]]
-                self.values[number] = None
+        if self._integers is not None:
+            self._integers.forget(numbers)
+        elif self.width:
+            for number in numbers.tolist():
+                del self._numbers[self._values[number]]
+                self._values[number] = None
                 self._free.append(number)
 
     def commit(self) -> np.ndarray:
         """The keys that are new stay; which they are."""
+        if self._integers is not None:
+            return self._integers.take_new()
+        if not self._new:
+            return _NONE
         new, self._new = self._new, []
         return np.array(new, np.int64)
 
     def rollback(self) -> None:
         """Without the keys that are new."""
-        new, self._new = self._new, []
-        self.forget(new[::-1])
+        self.forget(self.commit()[::-1])
+
+
+_NONE = np.empty(0, np.int64)

@@ -39,6 +39,7 @@ class GroupState:
         self.window = window
         if window is not None and window.per_row and getattr(window, "waits", False):
             self.queue = KeyedWindows(table, form, ALGORITHMS["recalculate"].algorithm)
+        self.parts = [self.windows] if self.queue is None else [self.windows, self.queue]
 
     def loop(self, over_slices: bool) -> Callable:
         """The loop that takes rows through the windows, or slices that were folded elsewhere."""
@@ -51,10 +52,6 @@ class GroupState:
         if self.queue is not None:
             return windows.loop("by row, waiting", by_row_waiting, self.queue.kernel, self.queue.access())
         return windows.loop("by row", by_row)
-
-    @property
-    def parts(self) -> list[KeyedWindows]:
-        return [self.windows] if self.queue is None else [self.windows, self.queue]
 
 
 def _form_for(group: Group, algorithm: str) -> Form:
@@ -88,15 +85,15 @@ class State:
         if plan.shared:
             self.ring = SharedRing(self.table)
             self.groups[SHARED] = [GroupState(self.table, None, group, "flat_fit") for group in plan.arrangement.groups]
+        self.parts = self._all_parts()  # all that has blocks of slots
         self.due = Due()
         self.until = LOWEST  # event time
-        self.timed = any(window.measure == TIME for window in plan.windows.values())
+        #: the windows by event time, which are due at some time
+        self.timed = [(name, window) for name, window in plan.windows.items() if window.measure == TIME]
         self.counted = any(window.measure == ROWS or window.by_content for window in plan.windows.values())
         self._saved: tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]] | None = None
 
-    @property
-    def parts(self) -> list[Any]:
-        """All that has blocks of slots."""
+    def _all_parts(self) -> list[Any]:
         trees = (part for walk in self.walks.values() for part, _ in walk.kept)
         windows = (part for groups in self.groups.values() for g in groups for part in g.parts)
         return [*self.walks.values(), *trees, *windows]
@@ -151,32 +148,28 @@ class State:
         keys, times = popped = self.due.pop(until)
         if not len(keys):
             return keys, popped
-        return np.unique(keys[self.table.words[keys, DUE] == times]), popped
+        keys = keys[self.table.words[keys, DUE] == times]
+        return (np.unique(keys) if len(keys) > 1 else keys), popped
 
     def schedule(self, keys: np.ndarray) -> None:
         """Finds out when the keys are due next."""
         if not self.timed:
             return
-        when: np.ndarray | None = None
-        for name, window in self.plan.windows.items():
-            if window.measure == TIME:
-                mine = window.due(self.walks[name], keys)
-                when = mine if when is None else np.minimum(when, mine)
-        assert when is not None
-        changed = when != self.table.words[keys, DUE]
-        if changed.any():
-            self.table.words[keys, DUE] = when
-            changed &= when < HIGHEST
-            self.due.push(keys[changed], when[changed])
+        name, window = self.timed[0]
+        when = window.due(self.walks[name], keys)
+        for name, window in self.timed[1:]:
+            when = np.minimum(when, window.due(self.walks[name], keys))
+        self.due.schedule(self.table.words, DUE, keys, when)
 
     def idle(self, keys: np.ndarray) -> np.ndarray:
-        """Which of the keys may be forgotten."""
+        """Those of the keys that may be forgotten. A key that is due at some time is none of them."""
         if self.counted or self.newest:
-            return np.zeros(len(keys), bool)
-        found = np.ones(len(keys), bool)
+            return keys[:0]
+        keys = keys[self.table.words[keys, DUE] == HIGHEST]
         for name, window in self.plan.windows.items():
-            found &= window.idle(self.walks[name], keys)
-        return found
+            if len(keys):
+                keys = keys[window.idle(self.walks[name], keys)]
+        return keys
 
     def forget(self, keys: np.ndarray) -> None:
         """The keys' numbers may be given to other keys. Between steps: it cannot be taken back."""

@@ -26,7 +26,7 @@ from windrow.step.state import COUNT, SHARED, GroupState, State
 from windrow.windows.base import ROWS, TIME, StepRows
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Results:
     """What a step gives."""
 
@@ -36,7 +36,7 @@ class Results:
     seen: dict[str, Seen]  # what it took, for each window that has slices
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Seen:
     """What a step did for one window."""
 
@@ -45,7 +45,7 @@ class Seen:
     held: int  # slices of a key at once, at most
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Given:
     """What is folded: columns of rows, or the partials of slices."""
 
@@ -57,7 +57,7 @@ class Given:
         if self.slices is not None:
             mine = self.slices[g]
             return (tuple(ready(column) for column in mine) if windows.form.compiled else mine), ()
-        return arrays(windows.form, tuple(self.columns[column] for column in group.columns))
+        return arrays(windows.form, tuple([self.columns[column] for column in group.columns]))
 
 
 def step(
@@ -86,20 +86,21 @@ def step(
     plan = state.plan
     begin, own = _stretches(rows.key)
     due, popped = state.due_keys(until if keys is None else LOWEST)
-    every = keys if keys is not None else own if not len(due) else np.union1d(own, due)
+    every = keys if keys is not None else own if not len(due) else _union(own, due)
     runs_begin, runs_end = _runs(own, begin, every, len(rows))
     if keep:
         state.begin(every, popped)
     measures = dict(rows.measures)
     words = state.table.words
-    before = words[every, COUNT]
-    count = before + (runs_end - runs_begin)
+    count = runs_end - runs_begin
     if state.counted:
-        measures[ROWS] = np.repeat(before - runs_begin, runs_end - runs_begin) + np.arange(len(rows))
+        before = words[every, COUNT]
+        measures[ROWS] = np.repeat(before - runs_begin, count) + np.arange(len(rows))
+        count = before + count
     full = StepRows(rows.key, measures, rows.readable, rows.last, keep)
-    filled = runs_end > runs_begin
     newest = {}
     for measure, word in state.newest.items():
+        filled = runs_end > runs_begin
         newest[measure] = words[every, word].view(plan.dtypes[measure])
         newest[measure][filled] = measures[measure][runs_end[filled] - 1]
     given = Given(columns, slices)
@@ -109,7 +110,8 @@ def step(
     seen: dict[str, Seen] = {}
     for name, window in plan.windows.items():
         if window.measure == TIME:
-            now = np.full(len(every), until)
+            now = np.empty(len(every), np.int64)
+            now.fill(until)
         elif window.measure == ROWS:
             now = np.full(len(every), HIGHEST) if closing and plan.partial else count
         else:
@@ -120,14 +122,16 @@ def step(
             by_row[name] = _by_row(state, name, window, runs, full, given, keep)
             continue
         found = window.walk(state.walks[name], runs, full, closing, plan.partial)
-        seen[name] = Seen(len(found.win_at), len(found.cut_at), int(found.peak.max(initial=0)))
+        most = int(found.peak[0]) if len(every) == 1 else int(found.peak.max(initial=0))
+        seen[name] = Seen(len(found.win_at), len(found.cut_at), most)
         if name in plan.shared:
             walked[name] = found
         else:
             ended[name] = _ended(state, name, runs, found, given, keep)
     if walked:
         ended |= _shared(state, walked, Runs(every, runs_begin, runs_end, count), given, keep, seen)
-    words[every, COUNT] = count
+    if state.counted:
+        words[every, COUNT] = count
     for measure, word in state.newest.items():
         words[every, word] = newest[measure].view(np.int64)
     if keep:
@@ -139,14 +143,23 @@ def _stretches(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where each key's rows begin, and the keys."""
     n = len(key)
     if not n or key[0] == key[n - 1]:
-        return np.zeros(min(n, 1), np.int64), key[:1]
+        return np.zeros(1 if n else 0, np.int64), key[:1]
     begin = np.flatnonzero(key[1:] != key[:-1]) + 1
     begin = np.concatenate([[0], begin])
     return begin, key[begin]
 
 
+def _union(own: np.ndarray, due: np.ndarray) -> np.ndarray:
+    """Keys of both, ascending, as each of the two is."""
+    if len(own) == len(due) == 1 and own[0] == due[0]:
+        return own
+    return due if not len(own) else np.union1d(own, due)
+
+
 def _runs(own: np.ndarray, begin: np.ndarray, every: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """The stretch of rows of each key; empty where a key has none."""
+    if len(own) == len(every) == 1:
+        return begin, np.array([n])
     ends = np.concatenate([begin[1:], [n]]) if len(begin) else begin
     if len(own) == len(every):
         return begin, ends
@@ -201,8 +214,9 @@ def _shared(
 
 
 def _told(name: str, runs: Runs, found: Walked, answers: dict[str, Answer]) -> Ended:
-    key = np.repeat(runs.key, np.diff(found.wins))
-    whole = None if found.whole.all() else found.whole
+    windows = len(found.win_at)
+    key = np.repeat(runs.key, windows if len(runs.key) == 1 else np.diff(found.wins))
+    whole = None if not windows or found.whole.all() else found.whole
     return Ended(name, key, found.start, found.end, whole, answers)
 
 
@@ -256,7 +270,7 @@ def _given(windows: KeyedWindows, *arrays: Any) -> tuple:
 def _looped(kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str]) -> None:
     """Runs a loop to its end, with more log where it asks for it; an error names the window."""
     try:
-        while not loop(*(part.cells() for part in kept.parts), *given, at):
+        while not loop(*[part.cells() for part in kept.parts], *given, at):
             for part in kept.parts:
                 part.more_log(1024)
     except CompilationFailed:

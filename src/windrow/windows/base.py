@@ -37,7 +37,7 @@ class Measure:
 TIME, ROWS = Measure("time"), Measure("rows")
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class StepRows:
     """The rows of a step, sorted by key and in order within each."""
 

@@ -26,7 +26,7 @@ from windrow.engine.walking import (
     walk,
     walker,
 )
-from windrow.engine.walks import FLOAT_WINDOWS, HIGHEST, check_room, next_edge, seek
+from windrow.engine.walks import FLOAT_WINDOWS, HIGHEST, LOWEST, check_room, next_edge, seek
 from windrow.errors import WindrowError
 from windrow.windows.base import ROWS, TIME, Measure, StepRows, Window
 
@@ -83,7 +83,7 @@ class Periodic(Window):
     def _facts(self, dtype: np.dtype, values: np.ndarray) -> tuple:
         """Range, every, origin and the least window's number, as the walk takes them; an error where edges overflow."""
         number = dtype.type
-        if dtype == np.float64:
+        if number is np.float64:
             size, every, origin = float(self.range), float(self.every), float(self.origin)
             reach = float(np.abs(values).max(initial=0.0))
             if not (reach + abs(origin) + size) / every <= FLOAT_WINDOWS:
@@ -95,17 +95,20 @@ class Periodic(Window):
         size, every = int(self.range), int(self.every)
         shift, origin = divmod(int(self.origin), every)  # an origin near 0: no edge lies farther out than a value needs
         least = shift if self.measure == ROWS else -HIGHEST
-        bounds = [0] if not len(values) else [int(values.min()), int(values.max())]
+        n = len(values)
+        low = high = 0 if not n else int(values[0])
+        if n > 1:
+            low, high = int(values.min()), int(values.max())
         if self.measure == ROWS:
-            bounds.append(origin + least * every)
-        check_room(min(bounds) - size - 2 * every, max(bounds) + size + 2 * every, f"windows of {size} every {every}")
+            low, high = min(low, origin + least * every), max(high, origin + least * every)
+        reach = size + 2 * every
+        if low - reach < LOWEST or high + reach > HIGHEST:
+            check_room(low - reach, high + reach, f"windows of {size} every {every}")
         return number(size), number(every), number(origin), np.int64(least)
 
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
-        when = np.full(len(keys), HIGHEST)
-        there = state.word(keys, E) > state.word(keys, F)
-        number = state.word(keys[there], DUE)
-        when[there] = int(self.origin) % int(self.every) + number * int(self.every) + int(self.range)
+        when = np.empty(len(keys), np.int64)
+        _due(state.table.words, state.first, keys, int(self.origin) % self.every + self.range, int(self.every), when)
         return when
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
@@ -117,6 +120,14 @@ class Periodic(Window):
 
     def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
         periodic_cuts(values, seg, self.range, self.every, self.origin, "pairs", flags)
+
+
+@walker
+def _due(words, first, keys, end, every, when):
+    """When the next window of each key ends: the first one ends at `end`."""
+    for j in range(len(keys)):
+        row = words[keys[j]]
+        when[j] = end + row[first + DUE] * every if row[first + E] > row[first + F] else HIGHEST
 
 
 @walker

@@ -67,9 +67,9 @@ class Trailing(Window):
         if self.measure == ROWS:
             _by_rows(runs, state.known(), np.int64(min(self.range, HIGHEST)), left, right, lo, hi, by_run)
             return ByRow(lo, hi, *by_run)
-        first = state.word(runs.key, F0)
-        first = np.where(first < 0, state.word(runs.key, F), first)
-        state.enlarge(runs.key, state.word(runs.key, E) - first + (runs.end - runs.begin))
+        wanted = np.empty(n, np.int64)
+        if _wanted(runs, state.table.words, state.first, wanted):
+            state.enlarge(runs.key, wanted)
         lowest = number(-np.inf) if number is np.float64 else number(LOWEST)
         span = number(self.range if number is np.float64 else min(int(self.range), HIGHEST))
         timed = self.measure == TIME and bool(len(runs.until)) and LOWEST // 2 < runs.until[0] < HIGHEST // 2
@@ -81,18 +81,39 @@ class Trailing(Window):
         """Nothing becomes final, but what is known of a key is of no use beyond its reach."""
         if self.measure != TIME:
             return np.full(len(keys), HIGHEST)
-        words, own = state.table.words[keys], state.first
-        there = words[:, own + E] > words[:, own + F]
-        at = words[there, own + BASE] + ((words[there, own + E] - 1) & (words[there, own + SIZE] - 1))
-        when = np.full(len(keys), HIGHEST)
-        newest = state.ring.columns[1][at]
-        when[there] = np.where(newest > HIGHEST - self.range - 1, HIGHEST, newest + min(self.range, HIGHEST - 1) + 1)
+        when = np.empty(len(keys), np.int64)
+        _due(state.known(), keys, min(int(self.range), HIGHEST - 1), when)
         return when
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         if self.measure != TIME:
             return np.zeros(len(keys), bool)
         return state.word(keys, E) == state.word(keys, F)
+
+
+@walker
+def _due(known, keys, span, when):
+    """When the newest row of each key has left every window."""
+    words, own, values = known.words, known.first, known.values
+    for j in range(len(keys)):
+        row = words[keys[j]]
+        when[j] = HIGHEST
+        if row[own + E] > row[own + F]:
+            newest = values[row[own + BASE] + ((row[own + E] - 1) & (row[own + SIZE] - 1))]
+            if newest <= HIGHEST - span - 1:
+                when[j] = newest + span + 1
+
+
+@walker
+def _wanted(runs, words, own, wanted):
+    """How many rows each ring has to hold during the step; whether a ring is too small for that."""
+    small = False
+    for u in range(len(runs.key)):
+        row = words[runs.key[u]]
+        first = row[own + F] if row[own + F0] < 0 else row[own + F0]
+        wanted[u] = row[own + E] - first + runs.end[u] - runs.begin[u]
+        small |= wanted[u] > row[own + SIZE]
+    return small
 
 
 @walker
