@@ -49,6 +49,8 @@ class IntegerIndex:
         _rebuild(self.words, self.used, self.counts, self.slots)
 
     def _grow(self, size: int) -> None:
+        """Room for so many keys, and four slots for each: a power of two."""
+        size = 1 << (size - 1).bit_length()
         self.words, self.used = grown(self.words, size), grown(self.used, size, False)
         self.free, self.new = grown(self.free, size), grown(self.new, size)
         self.slots = np.full(4 * size, -1, np.int64)
