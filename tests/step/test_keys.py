@@ -41,8 +41,12 @@ class Model:
 @given(st.data(), st.integers(1, 2), st.sampled_from([0, 3, 10**6]))
 def test_numbers_stay(data: st.DataObject, width: int, few: int) -> None:
     """Pushes, rollbacks and forgetting in any order, by a dict, by an integer index, and from one to the other."""
-    monkey = pytest.MonkeyPatch()
-    monkey.setattr(keys_module, "FEW", few)
+    with pytest.MonkeyPatch.context() as monkey:
+        monkey.setattr(keys_module, "FEW", few)
+        numbers_stay(data, width)
+
+
+def numbers_stay(data: st.DataObject, width: int) -> None:
     keys, model = Keys(width), Model()
     for _ in range(data.draw(st.integers(1, 12))):
         rows = data.draw(st.lists(st.tuples(*[NUMBERS] * width), min_size=1, max_size=20))
@@ -67,7 +71,6 @@ def test_numbers_stay(data: st.DataObject, width: int, few: int) -> None:
         assert numbers.tolist() == sorted(model.keys) and keys.count == len(model.keys)
         for i in range(width):
             assert list(keys.column(numbers, i)) == [model.keys[n][i] for n in numbers.tolist()]
-    monkey.undo()
 
 
 def test_nan_and_null_are_one_key_each() -> None:

@@ -7,7 +7,6 @@ waits, is in no page: keys that fall silent cost nothing.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -131,7 +130,7 @@ class Pages:
         content = saving.dump(state, keys[:known])
         saving.relabel(state, content, labels.renumbered)
         return {
-            "keys": [_column(values) for values in live.door.keys.columns(keys)],
+            "keys": live.door.keys.saved(keys),
             "pending": None if waiting is None else held_of(waiting),
             "known": known,
             "state": list(content.items()),
@@ -164,14 +163,6 @@ class _Labels:
                     mine.append(pool[number])
                 new[i] = known[number]
         return new[at]
-
-
-def _column(values: np.ndarray | list) -> np.ndarray | list:
-    """A key column: numbers as an array, which is faster to write."""
-    if isinstance(values, list) and set(map(type, values)) == {int}:
-        with contextlib.suppress(OverflowError):
-            return np.array(values, np.int64)
-    return values
 
 
 def _between(rows: Held | None, begin: int, end: int) -> Held | None:

@@ -35,7 +35,7 @@ def saved(live: Live) -> bytes:
         "frame": outlined(live.template.pick(np.empty(0, np.int64))),
         "door": (live.door.newest, live.door.watermark, None if live.door.times is None else live.door.times.unit),
         "kinds": [(name, kind, dtype.str) for name, (kind, dtype) in live.door.kinds.items()],
-        "keys": live.door.keys.columns(keys) if live.query.by else [],
+        "keys": live.door.keys.saved(keys) if live.query.by else [],
         "pending": _pending(live, keys),
         "labels": list(live.labels.values.items()),
         "last": [(window, _last(rows, keys)) for window, rows in live.last.items()],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Sequence
 from itertools import repeat
 from typing import Any
@@ -24,6 +25,13 @@ def one_nan(part: Any) -> Any:
 
 def _parts(key: Any) -> tuple:
     return key if isinstance(key, tuple) else (key,)
+
+
+def _integers(values: np.ndarray | list[Any]) -> np.ndarray | list[Any]:
+    if isinstance(values, list) and set(map(type, values)) == {int}:
+        with contextlib.suppress(OverflowError):
+            return np.array(values, np.int64)
+    return values
 
 
 class Keys:
@@ -137,6 +145,10 @@ class Keys:
         if self.width == 1:
             return [values[number] for number in numbers.tolist()]
         return [values[number][i] for number in numbers.tolist()]
+
+    def saved(self, numbers: np.ndarray) -> list[np.ndarray | list[Any]]:
+        """The values of some keys to be saved, as `extend` takes them: integers as arrays, which are fast to write."""
+        return [_integers(column) for column in self.columns(numbers)]
 
     def all(self) -> np.ndarray:
         """The numbers of all keys, ascending."""
