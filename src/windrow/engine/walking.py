@@ -133,7 +133,7 @@ def walk(step: Callable, state: WalkState, facts: tuple, runs: Runs, rows: tuple
     state.begin(runs.key)
     numbers = np.empty((4, room), np.int64)
     by_run = np.zeros((5, n + 1), np.int64)
-    out = Out(*numbers, np.empty(room, dtype), np.empty(room, dtype), np.empty(room, bool), *by_run)
+    out = Out._make([*numbers, np.empty(room, dtype), np.empty(room, dtype), np.empty(room, bool), *by_run])
     at = np.array([0, -1, 0, 0, 0], np.int64)  # run, row, cuts, windows, peak of the run
     while (how := step(facts, runs, rows, state.known(), out, at)) != DONE:
         if how == NO_ROOM:

@@ -110,10 +110,10 @@ class Keys:
         self._free = [i for i, known in enumerate(there) if not known]
         self._new = index.take_new().tolist()
 
-    def extend(self, columns: Sequence[Sequence[Any]]) -> np.ndarray:
+    def extend(self, columns: Sequence[np.ndarray | list[Any]]) -> np.ndarray:
         """The numbers of some keys none of which is known yet, NaN being `one_nan`; an error where one is."""
         if all(isinstance(column, np.ndarray) for column in columns) and not self._values:
-            return self._extend_integers(np.stack(columns, 1))
+            return self._extend_integers(np.stack([np.asarray(column) for column in columns], 1))
         if self._integers is not None:
             self._to_objects()
         parts = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns]
