@@ -194,7 +194,7 @@ class Fit:
         return self.window.query_range(count)
 
 
-STORES = {"lazy": Lazy, "eager": Eager, "fit": Fit}
+STORES: dict[str, type[Lazy | Eager | Fit]] = {"lazy": Lazy, "eager": Eager, "fit": Fit}
 
 
 @dataclass

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+
+#: partials in a row: a column for each of their numbers, or objects
+Slots: TypeAlias = "tuple[np.ndarray, ...] | list"
 
 #: What an algorithm may keep: two arrays of partials, one of ints, and the mask of its rings.
 Store = namedtuple("Store", "vals aggs links mask")

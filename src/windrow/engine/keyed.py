@@ -295,4 +295,4 @@ class KeyedWindows:
                 for j, dtype in enumerate(self.form.dtypes)
             )
             at += len(self.form.dtypes)
-        return self.algorithm.registers(**values)
+        return self.algorithm.registers._make(values[name] for name in self.algorithm.registers._fields)

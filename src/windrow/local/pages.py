@@ -71,7 +71,7 @@ class Pages:
             mine = live.labels.values.setdefault(name, [])
             start[name] = len(mine)
             mine.extend(labels)
-        content = dict(page["state"])
+        content = saving.saved(page["state"])
         saving.relabel(state, content, lambda of, labels: np.where(labels < 0, labels, labels + start.get(of, 0)))
         saving.load(state, content, numbers[: page["known"]])
         for window, rows in page["last"]:

@@ -77,7 +77,7 @@ def restore(live: Live, data: bytes) -> None:
         keys = np.arange(len(door.keys))
         begun.grow(len(keys))
         begun.until = state["until"]
-        saving.load(begun, dict(state["state"]), keys)
+        saving.load(begun, saving.saved(state["state"]), keys)
 
 
 def check_identity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias, TypedDict, cast
 
 import numpy as np
 
@@ -18,11 +18,30 @@ from windrow.sharing.groups import Group
 from windrow.step.state import DUE, State
 from windrow.windows.user_defined import UserState
 
+#: of a walk: which keys have a ring, the columns of all rings, the objects of user-defined windows
+SavedWalk: TypeAlias = "tuple[np.ndarray, tuple[np.ndarray, ...], list | None]"
+#: of windows and a group of aggregates: the columns of each pool of slots, or where they are objects a cell per key
+SavedWindows: TypeAlias = list
 
-def dump(state: State, keys: np.ndarray) -> dict[str, Any]:
+
+class Saved(TypedDict):
+    """The state of some keys."""
+
+    width: int  # of a key's row of words
+    words: np.ndarray
+    walks: list[SavedWalk]
+    trees: list[SavedWindows]  # what kinds of windows keep themselves
+    groups: list[SavedWindows]
+
+
+def saved(pairs: Iterable[tuple[str, object]]) -> Saved:
+    """The same from its items, as they are in a snapshot."""
+    return cast("Saved", dict(pairs))
+
+
+def dump(state: State, keys: np.ndarray) -> Saved:
     """What is known of these keys."""
     words = state.table.words[keys]
-    content: dict[str, Any] = {"width": words.shape[1]}
     walks, trees, groups = [], [], []
     for walk in state.walks.values():
         walks.append(_dump_walk(walk, keys))
@@ -33,8 +52,7 @@ def dump(state: State, keys: np.ndarray) -> dict[str, Any]:
     for part, group in _kept(state):
         groups.append(_dump_windows(part, group.of, keys))
         _without_blocks(part, words)
-    content |= {"words": words.ravel(), "walks": walks, "trees": trees, "groups": groups}
-    return content
+    return {"width": words.shape[1], "words": words.ravel(), "walks": walks, "trees": trees, "groups": groups}
 
 
 def _without_blocks(part: KeyedWindows, words: np.ndarray) -> None:
@@ -43,7 +61,7 @@ def _without_blocks(part: KeyedWindows, words: np.ndarray) -> None:
         words[:, [part.first + base for base in (VALS, AGGS, LINKS)]] = 0
 
 
-def load(state: State, content: dict[str, Any], keys: np.ndarray) -> None:
+def load(state: State, content: Saved, keys: np.ndarray) -> None:
     """Puts what `dump` gave into keys of which nothing is known."""
     if content["width"] != state.table.words.shape[1] or len(content["words"]) != len(keys) * content["width"]:
         raise SnapshotError("the saved state has another layout than this query")
@@ -61,7 +79,7 @@ def load(state: State, content: dict[str, Any], keys: np.ndarray) -> None:
     state.commit()
 
 
-def _dump_walk(walk: WalkState, keys: np.ndarray) -> Any:
+def _dump_walk(walk: WalkState, keys: np.ndarray) -> SavedWalk:
     first, end = walk.word(keys, F), walk.word(keys, E)
     sized = walk.word(keys, SIZE) > 0
     first, count = first[sized], (end - first)[sized]
@@ -74,11 +92,11 @@ def _dump_walk(walk: WalkState, keys: np.ndarray) -> Any:
     return sized, tuple(column[slot] for column in walk.ring.columns), objects
 
 
-def _pairs(state: dict[str, Any] | None) -> list | None:
+def _pairs(state: dict[str, object] | None) -> list | None:
     return None if state is None else list(state.items())
 
 
-def _load_walk(walk: WalkState, keys: np.ndarray, parts: Any) -> None:
+def _load_walk(walk: WalkState, keys: np.ndarray, parts: SavedWalk) -> None:
     sized, columns, objects = parts
     mine = keys[sized]
     first, end = walk.word(mine, F), walk.word(mine, E)
@@ -91,12 +109,13 @@ def _load_walk(walk: WalkState, keys: np.ndarray, parts: Any) -> None:
     for column, values in zip(walk.ring.columns, columns, strict=True):
         column[slot] = values
     if isinstance(walk, UserState):
+        assert objects is not None
         walk.objects.update(
             {key: dict(state) for key, state in zip(keys.tolist(), objects, strict=True) if state is not None}
         )
 
 
-def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray) -> Any:
+def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray) -> SavedWindows:
     if not part.form.compiled:
         return [_dump_cell(part, of, key) for key in keys.tolist()]
     capacity = part.word(keys, CAPACITY)
@@ -115,7 +134,7 @@ def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray) -> Any:
     return dumped
 
 
-def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: Any) -> None:
+def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedWindows) -> None:
     if not part.form.compiled:
         for key, cell in zip(keys.tolist(), dumped, strict=True):
             _load_cell(part, of, key, cell)
@@ -136,7 +155,7 @@ def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: Any) -
             column[at] = values
 
 
-def _dump_cell(part: KeyedWindows, of: Join, key: int) -> Any:
+def _dump_cell(part: KeyedWindows, of: Join, key: int) -> tuple:
     save = _saver(part, of.dump)
     f, e, o, p, r = part.plain.cells[key]
     store = part.plain.stores[key]
@@ -149,7 +168,7 @@ def _dump_cell(part: KeyedWindows, of: Join, key: int) -> Any:
     return f, e, o, save(p), registers, slots
 
 
-def _load_cell(part: KeyedWindows, of: Join, key: int, cell: Any) -> None:
+def _load_cell(part: KeyedWindows, of: Join, key: int, cell: tuple) -> None:
     read = _saver(part, of.load)
     f, e, o, p, registers, slots = cell
     r = None
@@ -162,7 +181,7 @@ def _load_cell(part: KeyedWindows, of: Join, key: int, cell: Any) -> None:
         part.plain.stores[key] = Store([read(v) for v in vals], [read(v) for v in aggs], list(links), mask)
 
 
-def _saver(part: KeyedWindows, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _saver(part: KeyedWindows, change: Callable) -> Callable:
     """`change` for a partial that may be missing, or counted."""
     if part.algorithm.counted:
         return lambda partial: None if partial is None else (partial[0], change(partial[1]))
@@ -179,7 +198,7 @@ def label_columns(state: State) -> Iterator[tuple[str, np.ndarray]]:
                 yield of, slots.columns[place]
 
 
-def relabel(state: State, content: dict[str, Any], change: Callable[[str, np.ndarray], np.ndarray]) -> None:
+def relabel(state: State, content: Saved, change: Callable[[str, np.ndarray], np.ndarray]) -> None:
     """Changes the numbers of labels in what `dump` gave."""
     words = content["words"].reshape(-1, content["width"])
     for (part, group), dumped in zip(_kept(state), content["groups"], strict=True):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from windrow.engine.columns import Slots
 from windrow.engine.grouping import segments
 from windrow.engine.inputs import Column
 from windrow.sharing import passes
@@ -25,7 +25,7 @@ class Slices:
     key: np.ndarray
     first: np.ndarray  # the times of the first and the newest row
     last: np.ndarray
-    partials: list[Any]  # for each group of aggregates
+    partials: list[Slots]  # for each group of aggregates
 
 
 def folded(plan: Plan, rows: StepRows, columns: Mapping[str, Column]) -> Slices:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -93,7 +92,7 @@ class State:
         self.counted = any(window.measure == ROWS or window.by_content for window in plan.windows.values())
         self._saved: tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]] | None = None
 
-    def _all_parts(self) -> list[Any]:
+    def _all_parts(self) -> list[WalkState | KeyedWindows]:
         trees = (part for walk in self.walks.values() for part, _ in walk.kept)
         windows = (part for groups in self.groups.values() for g in groups for part in g.parts)
         return [*self.walks.values(), *trees, *windows]

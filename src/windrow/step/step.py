@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from windrow.engine.batch import arrays
+from windrow.engine.columns import Slots
 from windrow.engine.compiler import CompilationFailed
 from windrow.engine.inputs import Column
 from windrow.engine.keyed import KeyedWindows
@@ -23,7 +23,7 @@ from windrow.engine.walks import HIGHEST, LOWEST, ready
 from windrow.sharing.groups import Answer, Group
 from windrow.sharing.lane import Found as Ended
 from windrow.step.state import COUNT, SHARED, GroupState, State
-from windrow.windows.base import ROWS, TIME, StepRows
+from windrow.windows.base import ROWS, TIME, StepRows, Window
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +50,7 @@ class Given:
     """What is folded: columns of rows, or the partials of slices."""
 
     columns: Mapping[str, Column]
-    slices: Sequence[Any] | None
+    slices: Sequence[Slots] | None
 
     def data(self, windows: KeyedWindows, group: Group, g: int) -> tuple:
         """As a loop takes it: columns and masks."""
@@ -68,7 +68,7 @@ def step(
     closing: bool = False,
     keys: np.ndarray | None = None,
     keep: bool = True,
-    slices: Sequence[Any] | None = None,
+    slices: Sequence[Slots] | None = None,
 ) -> Results:
     """Takes in rows; event time has come to `until`.
 
@@ -239,7 +239,7 @@ def _answers(
 
 
 def _by_row(
-    state: State, name: str, window: Any, runs: Runs, rows: StepRows, given: Given, keep: bool
+    state: State, name: str, window: Window, runs: Runs, rows: StepRows, given: Given, keep: bool
 ) -> dict[str, Answer]:
     plan = state.plan
     found: ByRow = window.bounds(state.walks[name], runs, rows)
@@ -260,7 +260,7 @@ def _by_row(
     return plan.arrangement.finished(answers)
 
 
-def _given(windows: KeyedWindows, *arrays: Any) -> tuple:
+def _given(windows: KeyedWindows, *arrays: np.ndarray | tuple[np.ndarray, ...]) -> tuple:
     """Arrays as the loop takes them: plain Python wants lists."""
     if windows.form.compiled:
         return arrays

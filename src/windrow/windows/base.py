@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,10 +22,10 @@ class Measure:
     kind: str
     column: str | None = None
 
-    def spelled(self, length: Any) -> str:
+    def spelled(self, length: int | float) -> str:
         """A length of this measure as a person writes it."""
         if self.kind == "time":
-            return spelled(length)
+            return spelled(int(length))
         if self.kind == "rows":
             return f"{length:,} row{'' if length == 1 else 's'}"
         return f"{length:g} of {self.column}" if isinstance(length, float) else f"{length:,} of {self.column}"
@@ -59,16 +59,14 @@ class Window:
     kind: ClassVar[str]
     #: one result for each row (else one for each window)
     per_row: ClassVar[bool] = False
-    #: a row's arrival tells whether a window begins with it (paper 3 §3.2)
-    deterministic: ClassVar[bool] = True
     #: the row tells it, not its place on the measure
     by_content: ClassVar[bool] = False
 
-    def state(self, table: Table, dtype: Any) -> WalkState:
+    def state(self, table: Table, dtype: np.dtype) -> WalkState:
         """What is known of each key, for a measure of this type."""
         raise NotImplementedError
 
-    def state_over(self, table: Table, dtype: Any, columns: Mapping[str, Column]) -> WalkState:
+    def state_over(self, table: Table, dtype: np.dtype, columns: Mapping[str, Column]) -> WalkState:
         """The same for a kind that keeps aggregates of the rows: `columns` tell their types."""
         return self.state(table, dtype)
 
@@ -144,7 +142,7 @@ class Window:
         return () if column is None else (column,)
 
 
-def length(kind: str, what: str, given: Any, on: str | None, least: int = 1) -> tuple[Any, Measure]:
+def length(kind: str, what: str, given: object, on: str | None, least: int = 1) -> tuple[int | float, Measure]:
     """A length and its measure: durations are time, whole numbers rows, numbers with `on` that column."""
     if on is not None:
         if not isinstance(on, str) or not on:

@@ -121,7 +121,7 @@ def last(n: int, every: Any, origin: Any = None) -> Last:
     step, measure = length("last", "every", every, None)
     if measure != TIME:
         raise WindrowError(f"win.last: every is a duration such as '5 seconds', not {every!r} (rows: win.sliding)")
-    return Last(rows, step, _origin(origin, TIME))
+    return Last(int(rows), int(step), _origin(origin, TIME))
 
 
 def policy(evict: Callable[[Any, Any], bool], over: Mapping[str, Aggregate]) -> Policy:

@@ -27,7 +27,6 @@ class Policy(Window):
     described: ClassVar[str] = "not deterministic: the policy tells after each row which of the oldest go (paper 4)"
     row_slices: ClassVar[bool] = True
     per_row: ClassVar[bool] = True
-    deterministic: ClassVar[bool] = False
     evict: Callable[[Any, Any], bool]
     over: tuple[tuple[str, Aggregate], ...]
     measure: Measure
