@@ -258,7 +258,7 @@ def tests_for(mutant: Mutant) -> list[str]:
     """The tests that look at this file: its own, and the comparisons of all algorithms narrowed to it."""
     stem = Path(mutant.file).stem
     if mutant.file in ("windows/sliding.py", "step/sharing.py", "engine/keyed_loops.py"):
-        return ["tests/sharing", "tests/step/test_sharing.py"]
+        return ["tests/sharing", "tests/step/test_sharing.py", "tests/step/test_combines.py"]
     common = ["tests/swag/test_slide.py"]
     if mutant.file.startswith("engine/"):
         return common
