@@ -235,7 +235,7 @@ MUTANTS = [
         "windows/sliding.py",
         ("begins = number >= due", "begins = True"),
         ("begins = number >= due", "begins = number > due"),
-        ("begins = now >= origin + (number + 1) * every", "begins = now > origin + (number + 1) * every"),
+        ("or now >= origin + (number + 1) * every", "or now > origin + (number + 1) * every"),
         ("(origin + due * every) + span <= now and", "(origin + due * every) + span < now and"),
     ),
     *m(

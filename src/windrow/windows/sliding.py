@@ -168,11 +168,11 @@ def _walk(facts, runs, rows, known, out, at):
             if status != DONE or i >= z:
                 more = False
             else:
-                if f < e:
-                    number = ring[o + ((e - 1) & m)]
-                    begins = now >= origin + (number + 1) * every
-                else:  # no window is open, and row i may lie between two
+                number = ring[o + ((e - 1) & m)] if f < e else least
+                begins = f == e or now >= origin + (number + 1) * every
+                if begins:
                     number = next_edge(now, 0 * every, every, origin) - 1
+                if f == e:  # no window is open: row i may lie between two
                     due = max(least, next_edge(now, span, every, origin))
                     begins = number >= due
                 if begins:  # row i begins a slice
@@ -181,7 +181,6 @@ def _walk(facts, runs, rows, known, out, at):
                     elif e - (f if low < 0 else low) > m:
                         status = NO_RING
                     else:
-                        number = next_edge(now, 0 * every, every, origin) - 1
                         out.cut_at[c], out.cut_keep[c] = i, f
                         c += 1
                         ring[o + (e & m)] = number
