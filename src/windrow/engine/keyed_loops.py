@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.engine.columns import accessors
+from windrow.engine.driver import empty_window
 from windrow.engine.forms import Form
 from windrow.engine.keyed_access import SPARE, Access
 
@@ -299,20 +300,6 @@ def by_policy(form: Form, kernel: Any, access: Access, view: Callable, goes: Cal
         return DONE
 
     return run
-
-
-def empty_window(form: Form) -> Callable:
-    """(out, valid, i): the answer of a window without rows."""
-
-    @form.jit
-    def told(out, valid, i):
-        for there in valid:
-            there[i] = False
-
-    def given(out, valid, i):
-        form.store(out, i, form.identity)
-
-    return told if form.compiled else given
 
 
 def shared(form: Form, kernel: Any, access: Access, lift: Callable, traverse: Callable[[], Callable]) -> Callable:
