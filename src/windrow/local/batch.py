@@ -17,11 +17,11 @@ from windrow.local.intake import Intake, Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, Arrangement, arrange
-from windrow.sharing.lane import Found
 from windrow.sharing.slices import highest
 from windrow.step.choosing import planned
+from windrow.step.results import Ended, Results, Seen
 from windrow.step.state import State
-from windrow.step.step import Results, Seen, step
+from windrow.step.step import step
 from windrow.step.tables import answers_by_row
 from windrow.windows.base import TIME, Measure, StepRows, Window
 from windrow.windows.kinds import scaled
@@ -96,7 +96,7 @@ class Batch:
 
     def once(self) -> tuple[Any, int]:
         """Windows that report once."""
-        found: dict[str, Found] = {}
+        found: dict[str, Ended] = {}
         for ordered, windows in self.lanes(dict(self.windows)):
             for f in self._stepped(ordered, windows).ended:
                 found[f.window] = f

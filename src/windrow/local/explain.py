@@ -13,7 +13,7 @@ from windrow.sharing.groups import Arrangement, arrange
 from windrow.sharing.shelf import storable
 from windrow.step.choosing import planned, why
 from windrow.step.plan import Plan
-from windrow.step.step import Seen
+from windrow.step.results import Seen
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import Window
 from windrow.windows.durations import spelled

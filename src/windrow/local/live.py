@@ -20,13 +20,13 @@ from windrow.local.results import LastAnswers, changed, edge_names, some, table
 from windrow.local.snapshots import restore, saved
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, arrange
-from windrow.sharing.lane import Found
 from windrow.step.choosing import planned
 from windrow.step.held import Held
 from windrow.step.pending import Pending
+from windrow.step.results import Ended, Results
 from windrow.step.saving import label_columns
 from windrow.step.state import State
-from windrow.step.step import Results, step
+from windrow.step.step import step
 from windrow.windows.base import TIME, Measure, StepRows
 from windrow.windows.durations import instant
 from windrow.windows.kinds import scaled
@@ -318,7 +318,7 @@ class Live:
         self.pending.put_back(rows.at(waiting), np.arange(-len(waiting), 0) + min(0, -self.pending.came))
         return rows.at(np.flatnonzero(~wait))
 
-    def _once(self, ended: list[Found]) -> dict[str, Output]:
+    def _once(self, ended: list[Ended]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
         if self.query.changes_only:
             news = [changed(f.key, self._told(f.answers), self.last[f.window]) for f in ended]

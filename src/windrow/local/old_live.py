@@ -20,8 +20,8 @@ from windrow.local.saving import restore, saved
 from windrow.local.undo import all_or_nothing
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer
-from windrow.sharing.lane import Found
 from windrow.step.held import Held
+from windrow.step.results import Ended
 from windrow.windows.base import TIME
 from windrow.windows.durations import instant
 
@@ -160,9 +160,9 @@ class OldLive:
             self.arrivals.held = wait if self.arrivals.held is None else wait.followed_by(self.arrivals.held)
         return rows
 
-    def _once(self, found: list[Found]) -> dict[str, Output]:
+    def _once(self, found: list[Any]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
-        by_name = {f.window: f for f in found}
+        by_name = {f.window: Ended(*vars(f).values()) for f in found}
         in_order = [by_name[name] for name in self.query.windows]
         if self.query.changes_only:
             news = [changed(f.key, self._told(f.answers), self.last[f.window]) for f in in_order]

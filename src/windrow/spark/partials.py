@@ -24,10 +24,10 @@ from windrow.local.intake import Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query
 from windrow.sharing.groups import Answer, Arrangement, Group, arrange
-from windrow.sharing.lane import Found
 from windrow.spark.chunks import by_key, conformed, gathered
 from windrow.step.choosing import planned
 from windrow.step.plan import Plan
+from windrow.step.results import Ended
 from windrow.step.slices import folded
 from windrow.step.state import State
 from windrow.step.step import step
@@ -177,7 +177,7 @@ def _typed_later(answer: Answer) -> frames.Output:
     return output(replace(answer, like=None))
 
 
-def _labelled(found: Found, labels: Mapping[str, str]) -> Found:
+def _labelled(found: Ended, labels: Mapping[str, str]) -> Ended:
     """Answers that are row numbers are of the columns in which their labels came."""
     answers = {n: replace(a, rows_of=labels[n]) if n in labels else a for n, a in found.answers.items()}
     return replace(found, answers=answers)

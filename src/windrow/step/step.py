@@ -21,28 +21,9 @@ from windrow.engine.keyed_loops import Runs as SliceRuns
 from windrow.engine.walking import ByRow, Runs, Walked
 from windrow.engine.walks import HIGHEST, LOWEST, ready
 from windrow.sharing.groups import Answer, Group
-from windrow.sharing.lane import Found as Ended
+from windrow.step.results import Ended, Results, Seen
 from windrow.step.state import COUNT, SHARED, GroupState, State
 from windrow.windows.base import ROWS, TIME, StepRows
-
-
-@dataclass(slots=True, eq=False)
-class Results:
-    """What a step gives."""
-
-    keys: np.ndarray  # that it touched
-    by_row: dict[str, dict[str, Answer]]  # for windows by row, an answer for each row
-    ended: list[Ended]
-    seen: dict[str, Seen]  # what it took, for each window that has slices
-
-
-@dataclass(slots=True)
-class Seen:
-    """What a step did for one window."""
-
-    windows: int
-    slices: int
-    held: int  # slices of a key at once, at most
 
 
 @dataclass(slots=True, eq=False)
