@@ -10,7 +10,7 @@ import pytest
 import windrow
 from tests.query.stored_cases import AGGREGATES, ROWS, WINDOWS, asked, pushed, rows_of, small_pages, table
 from windrow import agg, stores, win
-from windrow.sharing import shelf
+from windrow.step import shelf
 
 __all__ = ["small_pages"]  # a fixture for all tests here
 
@@ -66,10 +66,10 @@ def test_memory_holds_a_few_pages(monkeypatch):
     for at in range(0, n, 10_000):
         rows = {"x": np.arange(at, at + 10_000)}
         assert (live.push(rows)["s"] == plain.push(rows)["s"]).all()
-    (lane,) = live.machine.stored.values()
-    (tree,) = lane.shelf.trees.values()
+    (stored,) = live.state.stored.values()
+    (tree,) = stored.shelf.trees.values()
     assert len(tree) == window
-    assert lane.rows is None
+    assert not any(stored.left)
     assert tree.inserted == n
     assert len(tree._live()) <= 3 * shelf.CACHE * (window.bit_length() + 1)
     assert len(live.snapshot()) < 2000 < window < len(plain.snapshot())
@@ -83,7 +83,7 @@ def test_what_has_left_the_window_leaves_the_store(monkeypatch):
         live.push({"x": np.arange(at, at + 1000)})
         if at in (30_000, 58_000, 59_000):  # what the last two need stays
             live.snapshot()
-    (tree,) = live.machine.stored["window"].shelf.trees.values()
+    (tree,) = live.state.stored["window"].shelf.trees.values()
     tree.pager.flush()
     assert len(store._held) < 2 * (window + 3000) // page + 64  # of 60,000 rows
 

@@ -19,4 +19,4 @@ def resumed(query: Query, data: bytes) -> Live | OldLive:
 
 def _kind(query: Query) -> type[Live] | type[OldLive]:
     """Windows in a store are still the old engine's."""
-    return Live if query.store is None else OldLive
+    return Live

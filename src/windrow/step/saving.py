@@ -34,6 +34,8 @@ def dump(state: State, keys: np.ndarray) -> dict[str, Any]:
         groups.append(_dump_windows(part, group.of, keys))
         _without_blocks(part, words)
     content |= {"words": words.ravel(), "walks": walks, "trees": trees, "groups": groups}
+    if state.stored:
+        content["stored"] = [window.dump(keys) for window in state.stored.values()]
     return content
 
 
@@ -55,6 +57,8 @@ def load(state: State, content: dict[str, Any], keys: np.ndarray) -> None:
             _load_windows(part, of, keys, next(trees))
     for (part, group), dumped in zip(_kept(state), content["groups"], strict=True):
         _load_windows(part, group.of, keys, dumped)
+    for window, dumped in zip(state.stored.values(), content.get("stored", ()), strict=True):
+        window.load(dumped, keys)
     due = state.table.words[keys, DUE]
     there = due < np.iinfo(np.int64).max
     state.due.push(keys[there], due[there])

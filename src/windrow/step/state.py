@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ from windrow.engine.walks import HIGHEST, LOWEST
 from windrow.sharing.groups import Group
 from windrow.step.plan import Plan
 from windrow.step.sharing import SharedRing
+from windrow.step.shelf import Shelf
+from windrow.step.stored import StoredWindow
 from windrow.swag import ALGORITHMS
 from windrow.swag.flat_fit import traverse
 from windrow.windows.base import ROWS, TIME, Window
@@ -75,7 +78,14 @@ class State:
             self.newest[measure] = self.table.add(bits([lowest], [dtype]))
         self.walks: dict[str, WalkState] = {}
         self.groups: dict[str, list[GroupState]] = {}
+        self.stored: dict[str, StoredWindow] = {}
+        called = f"query {secrets.token_hex(8)}"  # what the names of all that is in a store begin with
         for name, window in plan.windows.items():
+            if name in plan.stored:
+                self.walks[name] = walk = window.stored_state(self.table, plan.dtype(window))
+                shelf = Shelf(plan.store, f"{called}, window {name}")
+                self.stored[name] = StoredWindow(window, plan.arrangement.groups, walk, shelf)
+                continue
             self.walks[name] = window.state_over(self.table, plan.dtype(window), plan.columns)
             if name not in plan.shared:
                 self.groups[name] = [
@@ -96,7 +106,7 @@ class State:
     def _all_parts(self) -> list[Any]:
         trees = (part for walk in self.walks.values() for part, _ in walk.kept)
         windows = (part for groups in self.groups.values() for g in groups for part in g.parts)
-        return [*self.walks.values(), *trees, *windows]
+        return [*self.walks.values(), *trees, *windows, *self.stored.values()]
 
     def grow(self, keys: int) -> None:
         """Room for so many keys."""
@@ -177,3 +187,26 @@ class State:
             part.forget(keys)
             part.commit()
         self.table.forget(keys)
+
+    # What is in a store.
+
+    def checkpoint(self) -> None:
+        """Makes it durable, beside what the last confirmed checkpoint has. `dump` refers to it."""
+        mark = secrets.token_hex(8)
+        for window in self.stored.values():
+            window.shelf.checkpoint(mark)
+
+    def confirm(self) -> None:
+        """The last checkpoint is one to come back to."""
+        for window in self.stored.values():
+            window.shelf.confirm()
+
+    def close(self) -> None:
+        """No step comes any more. What no snapshot refers to leaves the store."""
+        for window in self.stored.values():
+            window.shelf.close()
+
+    def delete(self) -> None:
+        """No step comes any more, and nothing is left in the store."""
+        for window in self.stored.values():
+            window.shelf.delete()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from windrow.engine import batch
 from windrow.engine.compiler import CompilationFailed, cached
 from windrow.engine.forms import Form
 from windrow.engine.inputs import Column
-from windrow.errors import WindrowError
+from windrow.errors import StoreError, WindrowError
 
 Columns = tuple[Column, ...]
 CHUNK = 1 << 16
@@ -233,25 +234,26 @@ def policed(w: Any, columns: Columns, policy: Callable) -> Any:
         raise
 
 
-def sized_by_policy(
-    w: Any, columns: Columns, policy: Callable, plain: Callable, compiles: bool
-) -> tuple[np.ndarray, bool]:
-    """How many rows each row's window has, and whether that was compiled; to be called in `_all_or_nothing`.
+def sized_by_policy(w: Any, columns: Columns, policy: Callable, plain: Callable) -> np.ndarray:
+    """How many rows each row's window has; between `begin` and `commit`.
 
     `plain` is the policy for what does not compile.
     """
     n = len(columns[0].values)
     sizes = np.empty(n, np.int64)
-    form = _form(w, columns) if compiles and n else None
-    if form is not None and not any(form.checked):
+    compiles = n and isinstance(policy, FunctionType) and hasattr(w.of.empty, "_fields")
+    form = _form(w, columns) if compiles else None
+    failed = type(w), f"policy {id(policy)}", "failed"
+    if form is not None and not any(form.checked) and failed not in form.memo:
         saved = w._saved()
         try:
             _policed(w, form, columns, policy, sizes)
-            return sizes, True
-        except CompilationFailed:
+            return sizes
+        except StoreError:
+            raise
+        except Exception:  # not for numba; or in Python it says better what is wrong, and where
             w._restore(saved)
-        except Exception:  # in Python it says better what is wrong, and where
-            w._restore(saved)
+            form.memo[failed] = policy  # so that no other gets its id
     for i, row in enumerate(zip(*(c.objects() for c in columns), strict=True)):
         try:
             w.insert(*row)
@@ -260,7 +262,7 @@ def sized_by_policy(
             error.add_note(f"in the policy, at row {i} of the key's new rows")
             raise
         sizes[i] = len(w)
-    return sizes, False
+    return sizes
 
 
 def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.ndarray) -> Any:
