@@ -148,18 +148,17 @@ def timed(settings: Settings, sizes: Sequence[int], scale: int) -> list[Row]:
     readings = {name: stream[name] for name in ("energy1", "energy2", "energy3")}
     means = {f"mean{i}": agg.mean(f"energy{i}") for i in (1, 2, 3)}
 
-    def prepared(count: int, slicing: str) -> Callable[[], Callable[[], Any]]:
-        query = windrow.Query(windows=workload(count, settings.seed, scale), aggregates=means, slicing=slicing)
+    def prepared(count: int) -> Callable[[], Callable[[], Any]]:
+        query = windrow.Query(windows=workload(count, settings.seed, scale), aggregates=means)
         query.run({name: column[: number // 4] for name, column in readings.items()})  # compiled by now
         return lambda: lambda: query.run(readings)
 
-    setups = {f"{slicing} {count}": prepared(count, slicing) for count in sizes for slicing in ("cutty", "pairs")}
+    setups = {str(count): prepared(count) for count in sizes}
     found = []
-    for name, repetition, seconds in interleaved(setups, settings.repetitions):
-        slicing, count = name.split()
+    for count, repetition, seconds in interleaved(setups, settings.repetitions):
         found.append(
             {
-                "kind": "time", "windows": int(count), "technique": f"query_{slicing}", "rows": number,
+                "kind": "time", "windows": int(count), "technique": "query_cutty", "rows": number,
                 "repetition": repetition, "seconds": seconds, "mrows": number / seconds / 1e6,
             }
         )  # fmt: skip

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import windrow
+from tests.query import arrivals
+from tests.query.cases import KINDS, arrow_rows, assert_same, one_pair_of_edges
 from tests.query.stored_cases import AGGREGATES, ROWS, WINDOWS, asked, pushed, rows_of, small_pages, table
 from windrow import agg, stores, win
 from windrow.step import shelf
@@ -23,6 +25,36 @@ def test_the_answer_does_not_depend_on_the_store(name, by):
     assert expected
     for again in (0.0, 0.4):
         assert pushed(asked(WINDOWS[name], stores.memory(), by=by), data, again) == expected
+
+
+def against_the_definition(kind, seed, plain):
+    """Rows in any order within the lateness, in pushes of any size; now and then saved and gone on with."""
+    case = arrivals.stream(kind, seed)
+    case.plain = plain
+    rng = random.Random(f"stored {kind} {seed}")
+    lateness = arrivals.lateness_of(case, rng)
+    query = case.query(lateness=arrivals.spelled(lateness), store=stores.memory())
+    parts = arrivals.pushes(arrivals.shuffled(case.table.rows(), lateness, rng), rng, most=20)
+    live, got = query.open(), []
+    for part in parts:
+        got += arrivals.fed(live, [part], case)
+        if rng.random() < 0.3:
+            live = query.resume(live.snapshot())
+    got += arrow_rows(live.close())
+    assert_same(got if case.per_row else one_pair_of_edges(got), case.expected(), f"{case}, lateness {lateness}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_equals_its_definition(kind):
+    for seed in range(6):
+        against_the_definition(kind, 21_000 + seed, plain=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith(("periodic", "trailing", "policy"))])
+def test_every_kind_equals_its_definition_compiled(kind):
+    for seed in range(12):
+        against_the_definition(kind, 22_000 + seed, plain=False)
 
 
 @pytest.mark.parametrize("name", ["periodic", "trailing", "policy"])

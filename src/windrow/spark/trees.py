@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from windrow import frames
 from windrow.engine.snapshot import opened, sealed
+from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.errors import SnapshotError, StoreError
-from windrow.local.arrivals import FOREVER
 from windrow.local.live import Live
 from windrow.local.pages import Pages
 from windrow.query import Query

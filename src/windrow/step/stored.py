@@ -39,13 +39,15 @@ class Ranges(NamedTuple):
 
     Answer w is slots lo[w] to hi[w] of its run, the first being 0, and those before it in the tree; then tail[w], a
     prefix of a slot (`stops`), or the newest slot of a run, counted from the number of stops on (-1: none). After
-    them, slots before `enter` are in the tree and those before `keep` have left it. The others are left for the next step.
+    them, slots before `enter` are in the tree and those before `keep` have left it. The others are left for the next
+    step.
     """
 
     cuts: np.ndarray
     stops: np.ndarray
-    slots: np.ndarray  # the first of each run, and the end
-    answers: np.ndarray  # likewise
+    first: np.ndarray  # the slots of each run
+    last: np.ndarray
+    answers: np.ndarray  # the first of each run, and the end
     lo: np.ndarray
     hi: np.ndarray
     tail: np.ndarray
@@ -84,22 +86,22 @@ class StoredWindow:
         items = self._items(runs)
         new, wins = np.diff(found.cuts), np.diff(found.wins)
         of_cut, of_win = (np.repeat(np.arange(len(runs.key)), count) for count in (new, wins))
-        opened = items.begin[:-1][items.left > 0]  # slices that were open
-        cuts = np.sort(np.concatenate([opened, found.cut_at + items.shift[of_cut]]))
-        slots = np.searchsorted(cuts, items.begin)
-        count = np.diff(slots)
+        begin, stop = items.begin[:-1], items.begin[1:]
+        cuts = np.unique(np.concatenate([begin[begin < stop], found.cut_at + items.shift[of_cut]]))
+        last = np.searchsorted(cuts, stop)
+        first = last - new - items.left  # rows before a run's first slice are in no window
         end = found.win_at + items.shift[of_win]
         hi = np.searchsorted(cuts, end)
         cuts = np.append(cuts, items.begin[-1])
-        inside = (hi == slots[of_win + 1]) | (cuts[hi] != end)  # it ends in a slice that goes on, or may go on
-        newest = inside & (end == items.begin[of_win + 1])
+        inside = (hi == last[of_win]) | (cuts[hi] != end)  # it ends in a slice that goes on, or may go on
+        newest = inside & (end == stop[of_win])
         stops = np.unique(end[inside & ~newest])
         tail = np.where(inside, np.where(newest, len(stops) + of_win, np.searchsorted(stops, end)), -1)
         before = self.walk.word(runs.key, E) - new - items.left  # slices in the trees
-        enter = np.maximum(count - 1, 0)
+        enter = np.maximum(last - first - 1, 0)
         ranges = Ranges(
-            cuts, stops, slots, found.wins, found.win_lo - before[of_win], hi - slots[of_win] - inside, tail, enter,
-            found.keep - before, np.flatnonzero((wins > 0) | (enter > 0)),
+            cuts, stops, first, last, found.wins, found.win_lo - before[of_win], hi - first[of_win] - inside, tail,
+            enter, found.keep - before, np.flatnonzero((wins > 0) | (enter > 0)),
         )  # fmt: skip
         return self._answered(runs, items, ranges, data, len(found.win_at), where)
 
@@ -119,8 +121,9 @@ class StoredWindow:
         none = found.keep >= before + count  # no row is needed any more
         enter = np.where(none, count, enter)
         ranges = Ranges(
-            np.arange(items.begin[-1] + 1), np.empty(0, np.int64), items.begin, np.append(runs.begin, len(rows)), lo, hi,
-            np.full(len(rows), -1), enter, keep, np.flatnonzero(filled | (none & (before + count > 0))),
+            np.arange(items.begin[-1] + 1), np.empty(0, np.int64), items.begin[:-1], items.begin[1:],
+            np.append(runs.begin, len(rows)), lo, hi, np.full(len(rows), -1), enter, keep,
+            np.flatnonzero(filled | (none & (before + count > 0))),
         )  # fmt: skip
         return self._answered(runs, items, ranges, data, len(rows), lambda i: where(found, i))
 
@@ -147,14 +150,14 @@ class StoredWindow:
             left = _joined([self.left[g][key] for key in keys if key in self.left[g]])
             with named(lambda: where(-1)):
                 slots, prefixes = passes.fold(group, data(group), items.source, left, ranges.cuts, ranges.stops)
-            newest = np.maximum(ranges.slots[1:] - 1, 0)  # of a run without any, something that nobody reads
+            newest = np.maximum(ranges.last - 1, 0)  # of a run without any, something that nobody reads
             tails = _joined([prefixes, _some(slots, newest)]) if room(slots) else prefixes
             out, valid = group.room(n)
             for u in ranges.work.tolist():
                 self._through(g, keys[u], u, ranges, slots, tails, out, valid, where)
             answers.update(group.answers(out, valid))
             for u, key in enumerate(keys):
-                rest = slice(ranges.slots[u] + ranges.enter[u], ranges.slots[u + 1])
+                rest = slice(ranges.first[u] + ranges.enter[u], ranges.last[u])
                 if rest.start < rest.stop:
                     self.left[g][key] = _some(slots, np.arange(rest.start, rest.stop))
                 else:
@@ -170,7 +173,7 @@ class StoredWindow:
         hi = np.append(ranges.hi[a:z], ranges.enter[u])
         lo = np.minimum(np.append(ranges.lo[a:z], ranges.keep[u]), hi)
         tail = np.append(ranges.tail[a:z], -1)
-        first = int(ranges.slots[u])
+        first = int(ranges.first[u])
         mine = _part(slots, first, first + int(ranges.enter[u]))
         done = np.zeros(1, np.int64)
         given, there = group.room(len(lo))

@@ -103,19 +103,21 @@ class Window:
 
     @property
     def places(self) -> Aggregate | None:
-        """Where `storable`: what a tree beside the partials is of, which tells where windows begin; None: needs none."""
+        """What a tree beside the partials is of that tells where windows begin; None: there is no need for one."""
         return None
 
     def stored_state(self, table: Table, dtype: Any) -> WalkState:
         """What is known of each key in memory."""
         return self.state(table, dtype)
 
-    def stored_walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool, tree: Trees) -> Walked:
+    def stored_walk(
+        self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool, tree: Trees
+    ) -> Walked:
         """`walk`; which slices there are is known to `tree(key)`, the tree of `places`, and not to the ring."""
         raise NotImplementedError
 
     def stored_bounds(self, state: WalkState, runs: Runs, rows: StepRows, tree: Trees) -> ByRow:
-        """`bounds` in the same way. A run without rows keeps all rows, or none: then `keep` is the next row's number."""
+        """`bounds` in the same way. For a run without rows `keep` is 0, or its end if no row is needed."""
         raise NotImplementedError
 
     # How `explain` describes it.

@@ -84,15 +84,16 @@ class Policy(Window):
         columns = [rows.readable[name] for name in self.places.columns]
         for u in np.flatnonzero(runs.end > runs.begin).tolist():
             mine = slice(runs.begin[u], runs.end[u])
-            lo[mine] = hi[mine] - self._sizes(tree(int(runs.key[u])), [_numbers(column, mine) for column in columns], mine)
+            given = [_numbers(column, mine) for column in columns]
+            lo[mine] = hi[mine] - self._sizes(tree(int(runs.key[u])), given, mine.stop - mine.start)
             first[u], keep[u] = number[mine.start], lo[mine.stop - 1]
         return ByRow(lo, hi, first, first, first, keep)
 
-    def _sizes(self, tree: Any, columns: list[Column], mine: slice) -> np.ndarray:
+    def _sizes(self, tree: Any, columns: list[Column], rows: int) -> np.ndarray:
         """How many rows the window of each row has."""
         evict, make = self.evict, row_maker(tuple(name for name, _ in self.over))
         # aggregates that count rows still want a column
-        given = tuple(columns) or (Column(np.zeros(mine.stop - mine.start, bool), None, np.dtype(bool)),)
+        given = tuple(columns) or (Column(np.zeros(rows, bool), None, np.dtype(bool)),)
 
         def plain(total: Any, old: Any) -> bool:
             return bool(evict(make(total), make(old)))

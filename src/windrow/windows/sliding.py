@@ -151,7 +151,7 @@ class Periodic(Window):
         return self.measure == TIME
 
     def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
-        periodic_cuts(values, seg, self.range, self.every, self.origin, "pairs", flags)
+        periodic_cuts(values, seg, self.range, self.every, self.origin, flags)
 
 
 @walker
