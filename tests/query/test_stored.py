@@ -107,6 +107,48 @@ def test_memory_holds_a_few_pages(monkeypatch):
     assert len(live.snapshot()) < 2000 < window < len(plain.snapshot())
 
 
+@pytest.mark.parametrize(
+    "window",
+    [win.trailing("400 seconds"), win.trailing("400 seconds", closed="left"), win.sliding("400 seconds", "10 ms")],
+)
+def test_memory_does_not_know_every_row_or_slice(monkeypatch, window):
+    """Where they lie along the measure is in the store, too."""
+    monkeypatch.setattr(shelf, "CACHE", 64)
+    query = windrow.Query(time="ts", windows=window, aggregates={"s": agg.sum("x")}, store=stores.memory())
+    live = query.open()
+    for at in range(0, 40_000, 500):
+        i = np.arange(at, at + 500)
+        live.push({"ts": (i * 10).astype("M8[ms]"), "x": i})
+    (stored,) = live.state.stored.values()
+    assert min(len(tree) for tree in stored.shelf.trees.values()) > 39_000
+    assert stored.walk.ring.used < 4000
+    assert all(len(slots[0]) <= 1 for left in stored.left for slots in left.values())
+    assert len(live.snapshot()) < 3000
+
+
+LIMIT = 3.0
+
+
+def test_a_policy_is_pythons_own_over_a_store():
+    """It sees its globals as they are, and a division by zero raises."""
+    global LIMIT
+    at_most = win.policy(lambda total, old: total.n - old.n >= LIMIT, over={"n": agg.count()})
+    live = asked(at_most, stores.memory(), time=None, aggregates={"n": agg.count()}).open()
+    rows, counts = {"x": np.arange(600)}, []
+    for limit in (3.0, 5.0, 2.0):
+        LIMIT = limit
+        counts.append(live.push(rows)["n"].tolist()[-1])
+    LIMIT = 3.0
+    assert counts == [3, 5, 2]
+    divides = win.policy(lambda total, old: 1.0 / (total.s - 5.0) > 2.0, over={"s": agg.sum("x")})
+    for store in (None, stores.memory()):
+        live = asked(divides, store, time=None, aggregates={"n": agg.count()}).open()
+        live.push({"x": np.array([1.0] * 3)})
+        with pytest.raises(ZeroDivisionError):
+            live.push({"x": np.array([1.0] * 600)})
+        assert live.push({"x": np.array([0.5])})["n"].tolist() == [4]
+
+
 def test_what_has_left_the_window_leaves_the_store(monkeypatch):
     monkeypatch.setattr(shelf, "CACHE", 64)
     store, page, window = stores.memory(), 32, 2000

@@ -1,7 +1,7 @@
 """Where windows of each kind begin and end, against their definitions in plain Python without bounds on numbers.
 
 Values lie around 0, before 1970 and far out on both sides, with ties and long gaps. Floats lie on edges and right
-before them. Each table is run at once, and in pushes of any size: what is known from step to step must not move an edge.
+before them. Each table is run at once, and in pushes of any size: what is known from step to step moves no edge.
 """
 
 from __future__ import annotations

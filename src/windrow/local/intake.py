@@ -77,7 +77,6 @@ class Intake:
     times: Times | None
     measures: dict[Measure, np.ndarray]
     good: np.ndarray | None = None  # the rows that have a place; None: all
-    numbers: Mapping[str, np.ndarray] | None = None  # of labels; None: a row's number is its place in the frame
 
     @property
     def rejected(self) -> int:
@@ -185,8 +184,7 @@ class Ordered:
         if name == NOTHING:
             return Column(np.zeros(len(self), np.int64), None, np.dtype(np.int64))
         if name.startswith((ROW_OF, VALID_ROW_OF)):
-            numbers = self.intake.numbers
-            rows = self.positions() if numbers is None else self.pick(numbers[name[1:]])
+            rows = self.positions()
             mask = self.intake.frame.outline(name[1:]).mask if name.startswith(VALID_ROW_OF) else None
             return Column(rows, None if mask is None else self.pick(mask), rows.dtype)
         column = self.intake.frame.column(name)

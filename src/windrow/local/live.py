@@ -57,7 +57,7 @@ class Live:
         self.state: State | None = None  # begun with the first rows, which tell the types
         self.last = {name: LastAnswers() for name in query.windows}  # for changes_only
         self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
-        self.forgets = not query.changes_only and query.store is None  # a snapshot may refer to what is in a store
+        self.forgets = not query.changes_only
 
     @property
     def report(self) -> Report:

@@ -1,7 +1,7 @@
 """Windows by time from partials of slices: each task folds its own rows, and only the slices' partials are exchanged.
 
 A slice lies between two edges of windows, so that each window is a run of whole slices, whatever order the rows are in.
-Both sides run the lane that a live query runs: the first takes rows in and keeps slices, the second takes these slices
+Both sides run the step that a live query runs: the first takes rows in and keeps slices, the second takes these slices
 as if it had kept them itself, and answers.
 """
 

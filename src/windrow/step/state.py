@@ -173,7 +173,7 @@ class State:
 
     def idle(self, keys: np.ndarray) -> np.ndarray:
         """Those of the keys that may be forgotten. A key that is due at some time is none of them."""
-        if self.counted or self.newest:
+        if self.counted or self.newest or self.stored:  # a snapshot may refer to what a key has in a store
             return keys[:0]
         keys = keys[self.table.words[keys, DUE] == HIGHEST]
         for name, window in self.plan.windows.items():

@@ -103,14 +103,13 @@ def step(
             highest = np.inf if plan.dtype(window).kind == "f" else HIGHEST
             now = np.full_like(newest[window.measure], highest) if closing else newest[window.measure]
         runs = Runs(every, runs_begin, runs_end, now)
-        stored = state.stored.get(name)
         if window.per_row:
             by_row[name] = _by_row(state, name, window, runs, full, given, keep)
             continue
-        if stored is None:
-            found = window.walk(state.walks[name], runs, full, closing, plan.partial)
+        if name in state.stored:
+            found = state.stored[name].walked(runs, full, closing, plan.partial)
         else:
-            found = stored.walked(runs, full, closing, plan.partial)
+            found = window.walk(state.walks[name], runs, full, closing, plan.partial)
         most = int(found.peak[0]) if len(every) == 1 else int(found.peak.max(initial=0))
         seen[name] = Seen(len(found.win_at), len(found.cut_at), most)
         if name in plan.shared:

@@ -185,7 +185,7 @@ class StoredWindow:
                 column[a:z] = part[:-1]
 
     def forget(self, keys: np.ndarray) -> None:
-        """Not a window's with a store: a snapshot may refer to a key's trees."""
+        """No key is ever idle: a snapshot may refer to its trees."""
         raise NotImplementedError
 
     def commit(self) -> None:

@@ -15,9 +15,10 @@ import numpy as np
 
 from windrow.aggregates.laws import check_laws
 from windrow.engine import batch
-from windrow.engine.compiler import CompilationFailed, cached
+from windrow.engine.compiler import CompilationFailed, cached, whole
 from windrow.engine.forms import Form
 from windrow.engine.inputs import Column
+from windrow.engine.row_kernels import key_of
 from windrow.errors import StoreError, WindrowError
 
 Columns = tuple[Column, ...]
@@ -107,7 +108,8 @@ def _asked(w: Any, policy: Callable, sample: tuple) -> Callable:
     Tried by itself first: that a policy is none for the compiler is known in a second then, and not with the kernel.
     """
     answer = type(w.of.empty) if hasattr(w.of, "parts") else None
-    scope: dict[str, Any] = {"policy": w.form.whole(policy), "Answer": answer}
+    # a division by zero raises, as it does in Python
+    scope: dict[str, Any] = {"policy": whole("python")(policy), "Answer": answer}
 
     def made(name: str) -> str:
         fields = ", ".join(f"{name}[{k}][0]" for k in range(len(w.form.outputs)))
@@ -243,7 +245,7 @@ def sized_by_policy(w: Any, columns: Columns, policy: Callable, plain: Callable)
     sizes = np.empty(n, np.int64)
     compiles = n and isinstance(policy, FunctionType) and hasattr(w.of.empty, "_fields")
     form = _form(w, columns) if compiles else None
-    failed = type(w), f"policy {id(policy)}", "failed"
+    failed = type(w), _key(policy), "failed"
     if form is not None and not any(form.checked) and failed not in form.memo:
         saved = w._saved()
         try:
@@ -265,16 +267,20 @@ def sized_by_policy(w: Any, columns: Columns, policy: Callable, plain: Callable)
     return sizes
 
 
+def _key(policy: Callable) -> str:
+    """The name of a policy among loops. One whose globals have changed is another: numba reads a global once."""
+    return f"policy {key_of(policy) or id(policy)}"
+
+
 def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.ndarray) -> Any:
     w._become(form)
     n, a = len(columns[0].values), 0
     data, masks = batch.arrays(form, columns)
     out, valid = batch.room_for(form, n)
     total, old = (tuple(np.ones(1, dtype) for dtype in form.outputs) for _ in range(2))
-    run = run_of(
-        w, f"policy {id(policy)}", lambda: rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total))
-    )
-    form.memo[type(w), f"policy {id(policy)}", "kept"] = policy  # so that no other gets its id
+    key = _key(policy)
+    run = run_of(w, key, lambda: rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total)))
+    form.memo[type(w), key, "kept"] = policy  # so that no other gets its id
     layers = hasattr(w, "pager")
     while a < n:
         z = a + make_room(w, n - a)
