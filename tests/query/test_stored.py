@@ -126,6 +126,37 @@ def test_memory_does_not_know_every_row_or_slice(monkeypatch, window):
     assert len(live.snapshot()) < 3000
 
 
+def test_rings_give_back_what_a_large_push_took():
+    query = windrow.Query(
+        time="ts", by="k", windows=win.trailing("1 hour"), aggregates={"n": agg.count()}, store=stores.memory()
+    )
+    live = query.open()
+    for key in range(8):
+        i = key * 4000 + np.arange(4000)
+        live.push({"ts": (i * 10).astype("M8[ms]"), "k": np.full(4000, key)})
+    assert live.state.walks["window"].ring.used < 3 * 4096
+
+
+@pytest.mark.parametrize("closed", ["right", "left", "both", "none"])
+def test_what_no_row_to_come_needs_leaves_the_trees(closed):
+    """Of a key that falls silent, too; and when it comes back nothing is amiss."""
+    data = table(13, 300)
+    window = win.trailing("20 seconds", closed=closed)
+    live, plain = (asked(window, store, by="k").open() for store in (stores.memory(), None))
+    for at in range(0, 300, 50):
+        part = {name: column[at : at + 50] for name, column in data.items()}
+        assert rows_of([live.push(part)]) == rows_of([plain.push(part)])
+        (stored,) = live.state.stored.values()
+        assert any(len(tree) for tree in stored.shelf.trees.values())
+        if at == 100:
+            when = np.datetime64(part["ts"][-1] + 21_000_000)
+            assert rows_of([live.advance(when)]) == rows_of([plain.advance(when)])
+            assert not any(len(tree) for tree in stored.shelf.trees.values())
+            assert not any(stored.left)
+            data["ts"] += np.where(np.arange(300) > at, np.timedelta64(60, "s"), np.timedelta64(0, "s"))
+    assert rows_of([live.close()]) == rows_of([plain.close()])
+
+
 LIMIT = 3.0
 
 

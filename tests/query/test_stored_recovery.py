@@ -18,6 +18,7 @@ from tests.query.stored_cases import ROWS, WINDOWS, asked, pushed, rows_of, smal
 from tests.step.test_rollback import COMPILED, PLAIN
 from tests.stores.servers import Server, binary
 from windrow import agg, stores, win
+from windrow.engine.snapshot import sealed
 from windrow.errors import DamagedPage, SnapshotError, StoreError, StoreUnavailable, WindrowError
 from windrow.stores.keys import CHECKPOINT
 
@@ -234,6 +235,18 @@ def test_a_snapshot_that_fails_half_way_leaves_the_one_before(left):
         goes_on()
 
 
+def test_a_push_that_failed_leaves_nothing_to_save():
+    data, store = table(14), Failing()
+    live = asked(WINDOWS["trailing"], store, aggregates={"b": PLAIN("d")}).open()
+    live.push({name: column[:600] for name, column in data.items()})
+    live.snapshot()
+    data["d"][700] = 666
+    with pytest.raises(ZeroDivisionError):
+        live.push({name: column[600:] for name, column in data.items()})
+    store.left = 0
+    live.snapshot()
+
+
 def test_what_cannot_be_gone_on_from_is_refused_by_name():
     data, store = table(7), stores.memory()
     query = asked(WINDOWS["trailing"], store)
@@ -244,6 +257,8 @@ def test_what_cannot_be_gone_on_from_is_refused_by_name():
         asked(WINDOWS["trailing, left"], store).resume(snapshot)
     with pytest.raises(SnapshotError, match="has no checkpoint of it"):
         asked(WINDOWS["trailing"], stores.memory()).resume(snapshot)
+    with pytest.raises(SnapshotError, match="the snapshot has layout 1, this windrow reads layout 2"):
+        query.resume(sealed(("live query", 1, [("called", "query 0")])))
     (plain,) = saved_and_more(None, asked(WINDOWS["trailing"]), data, [500])
     with pytest.raises(SnapshotError, match="has all of its windows in itself"):
         query.resume(plain)

@@ -94,14 +94,12 @@ class Periodic(Window):
         _, every, origin, _ = self._facts(state.dtype, values)
         first, end = state.word(runs.key, F), state.word(runs.key, E)
         open_from = origin + state.word(runs.key, DUE) * every
-        lo, keep = found.win_lo.copy(), end.copy()
+        lo, keep = found.win_lo.copy(), np.zeros(len(end), np.int64)
         for u in np.flatnonzero((np.diff(found.cuts) > 0) | (np.diff(found.wins) > 0)).tolist():
             clock = Clock(tree(int(runs.key[u])))
             clock.insert(values[found.cut_at[found.cuts[u] : found.cuts[u + 1]]])
             wins = slice(found.wins[u], found.wins[u + 1])
-            lo[wins] = clock.passed(found.start[wins], inclusive=False)
-            if first[u] < end[u]:
-                keep[u] = clock.passed(open_from[u : u + 1], inclusive=False)[0]
+            *lo[wins], keep[u] = clock.passed(np.append(found.start[wins], open_from[u]), inclusive=False)
         state.trim(runs.key, np.maximum(first, end - 1))
         return found._replace(win_lo=lo, keep=keep)
 

@@ -95,16 +95,16 @@ class Trailing(Window):
         span = number(self.range if number is np.float64 else min(int(self.range), HIGHEST))
         first, end = state.word(runs.key, F), state.word(runs.key, E)
         keep = np.where(first < end, 0, end)
-        for u in np.flatnonzero(runs.end > runs.begin).tolist():
+        for u in np.flatnonzero((runs.end > runs.begin) | (keep > 0)).tolist():
             mine = slice(runs.begin[u], runs.end[u])
             clock, now = Clock(tree(int(runs.key[u]))), values[mine]
-            lo = np.full(len(now), clock.window.inserted - len(clock.window))  # all rows that are there
             clock.insert(now)
             reaches = now >= lowest + span  # else it reaches back beyond every number
-            if reaches.any():
-                lo[reaches] = clock.passed(now[reaches] - span, inclusive)
-            found.lo[mine] = np.minimum(lo, found.hi[mine])
-            if first[u] < end[u]:
+            found.lo[mine] = 0
+            found.lo[mine][reaches] = clock.passed(now[reaches] - span, inclusive)
+            if keep[u]:  # no row is needed any more
+                clock.clear()
+            else:
                 keep[u] = found.lo[runs.end[u] - 1]
         state.trim(runs.key, np.maximum(first, np.minimum(state.word(runs.key, HI), end - 1)))
         return found._replace(keep=keep)
