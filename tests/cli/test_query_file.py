@@ -60,7 +60,6 @@ def test_every_option(place):
         lateness = "10 minutes"
         algorithm = "daba"
         favor = "latency"
-        slicing = "pairs"
         changes_only = true
         partial = true
         strict = true
@@ -74,12 +73,12 @@ def test_every_option(place):
         """,
     )
     meant = windrow.Query(
-        time="ts", by="k", lateness="10 minutes", algorithm="daba", favor="latency", slicing="pairs", changes_only=True,
+        time="ts", by="k", lateness="10 minutes", algorithm="daba", favor="latency", changes_only=True,
         partial=True, strict=True, windows={"a": win.tumbling("1 hour"), "b c": win.session("1 hour")},
         aggregates={"x": agg.max("x")},
     )  # fmt: skip
     assert found.identity() == meant.identity()
-    for option in ("algorithm", "favor", "slicing", "strict", "named"):
+    for option in ("algorithm", "favor", "strict", "named"):
         assert getattr(found, option) == getattr(meant, option)
 
 

@@ -27,7 +27,6 @@ _KEYS: dict[str, str] = {
     "lateness": _TEXT,
     "algorithm": _TEXT,
     "favor": _TEXT,
-    "slicing": _TEXT,
     "changes_only": _FLAG,
     "partial": _FLAG,
     "strict": _FLAG,

@@ -11,22 +11,21 @@ import numpy as np
 from windrow import frames
 from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column
+from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.frames import Frame, Output
 from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, Arrangement, arrange
-from windrow.sharing.lane import Found
-from windrow.sharing.slices import highest
 from windrow.step.choosing import planned
+from windrow.step.results import Ended, Results, Seen
 from windrow.step.state import State
-from windrow.step.step import Results, Seen, step
+from windrow.step.step import step
 from windrow.step.tables import answers_by_row
 from windrow.windows.base import TIME, Measure, StepRows, Window
 from windrow.windows.kinds import scaled
 
-FOREVER = highest(np.int64)
 #: from so many rows on, one pass for all aggregates is worth a kernel of its own
 TOGETHER = 1 << 24
 
@@ -96,7 +95,7 @@ class Batch:
 
     def once(self) -> tuple[Any, int]:
         """Windows that report once."""
-        found: dict[str, Found] = {}
+        found: dict[str, Ended] = {}
         for ordered, windows in self.lanes(dict(self.windows)):
             for f in self._stepped(ordered, windows).ended:
                 found[f.window] = f

@@ -10,10 +10,9 @@ import numpy as np
 from windrow.engine.inputs import Column
 from windrow.query import Query
 from windrow.sharing.groups import Arrangement, arrange
-from windrow.sharing.shelf import storable
 from windrow.step.choosing import planned, why
 from windrow.step.plan import Plan
-from windrow.step.step import Seen
+from windrow.step.results import Seen
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import Window
 from windrow.windows.durations import spelled
@@ -120,7 +119,7 @@ def _state(plan: Plan, window: Window) -> str:
 
 
 def _store(query: Query, window: Window) -> str:
-    if not storable(window):
+    if not window.storable:
         return "not used: only periodic, trailing and policy windows go there; this one is kept in memory"
     what = "rows" if window.per_row else "slices"
     return (

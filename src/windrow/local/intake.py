@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from windrow.engine.grouping import factorize, order, segments
+from windrow.engine.grouping import factorize, order
 from windrow.engine.inputs import Column
-from windrow.engine.user_windows import discretize_rows
 from windrow.errors import WindrowError
 from windrow.frames import Frame, Times
 from windrow.query import Query
 from windrow.sharing.groups import NOTHING, ROW_OF, VALID_ROW_OF
-from windrow.sharing.slices import Rows
-from windrow.windows.base import ROWS, TIME, Measure, Window
-from windrow.windows.kinds import Landmark, Punctuated, UserDefined
+from windrow.windows.base import TIME, Measure
 
 
 def check_columns(query: Query, frame: Frame) -> None:
@@ -80,7 +77,6 @@ class Intake:
     times: Times | None
     measures: dict[Measure, np.ndarray]
     good: np.ndarray | None = None  # the rows that have a place; None: all
-    numbers: Mapping[str, np.ndarray] | None = None  # of labels; None: a row's number is its place in the frame
 
     @property
     def rejected(self) -> int:
@@ -188,8 +184,7 @@ class Ordered:
         if name == NOTHING:
             return Column(np.zeros(len(self), np.int64), None, np.dtype(np.int64))
         if name.startswith((ROW_OF, VALID_ROW_OF)):
-            numbers = self.intake.numbers
-            rows = self.positions() if numbers is None else self.pick(numbers[name[1:]])
+            rows = self.positions()
             mask = self.intake.frame.outline(name[1:]).mask if name.startswith(VALID_ROW_OF) else None
             return Column(rows, None if mask is None else self.pick(mask), rows.dtype)
         column = self.intake.frame.column(name)
@@ -200,30 +195,6 @@ class Ordered:
     def readable(self) -> Mapping[str, Column]:
         """All columns, read when asked for; times in microseconds: what predicates and user-defined windows see."""
         return _Readable(self)
-
-    def rows(
-        self, windows: Mapping[str, Window], columns: Iterable[str], states: dict[str, list] | None = None
-    ) -> Rows:
-        """What a step takes: measures, the aggregates' columns, and where the rows themselves begin and end windows."""
-        begins, ends = {}, {}
-        states = {} if states is None else states
-        for name, window in windows.items():
-            if isinstance(window, UserDefined):
-                seg = segments(self.key, self.size)
-                before = states.get(name, [None] * self.size)
-                before = before + [None] * (self.size - len(before))
-                begins[name], ends[name], states[name] = discretize_rows(
-                    window.discretize, self.readable(), seg, before
-                )
-            elif isinstance(window, (Punctuated, Landmark)):
-                predicate = window.predicate if isinstance(window, Punctuated) else window.begin
-                begins[name] = predicate.mask(self.readable(), len(self))
-                ends[name] = begins[name]
-        wanted = {w.measure for w in windows.values()} - {ROWS}
-        if self.intake.times is not None and any(isinstance(w, UserDefined) for w in windows.values()):
-            wanted.add(TIME)
-        measures = {m: self.pick(self.intake.measures[m]) for m in wanted}
-        return Rows(self.key, measures, {c: self.column(c) for c in columns}, begins, ends)
 
 
 class _Readable(Mapping[str, Column]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from windrow import frames
 from windrow.engine.forward import going_forward, hold_back
 from windrow.engine.inputs import object_array
-from windrow.errors import WindrowError
+from windrow.errors import StoreError, WindrowError
 from windrow.frames import Frame, Output, Values
 from windrow.local.door import FOREVER, Door
 from windrow.local.intake import column_measures, measure_dtype
@@ -20,13 +21,13 @@ from windrow.local.results import LastAnswers, changed, edge_names, some, table
 from windrow.local.snapshots import restore, saved
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, arrange
-from windrow.sharing.lane import Found
 from windrow.step.choosing import planned
 from windrow.step.held import Held
 from windrow.step.pending import Pending
+from windrow.step.results import Ended, Results
 from windrow.step.saving import label_columns
 from windrow.step.state import State
-from windrow.step.step import Results, step
+from windrow.step.step import step
 from windrow.windows.base import TIME, Measure, StepRows
 from windrow.windows.durations import instant
 from windrow.windows.kinds import scaled
@@ -113,17 +114,34 @@ class Live:
         return self._results(None)
 
     def close(self) -> Any:
-        """The end of the rows: the rest of the results."""
+        """The end of the rows: the rest of the results.
+
+        What the query has in its store stays there where a snapshot refers to it; `forget` deletes it.
+        """
         if self.closed:
             raise WindrowError("this query was closed already")
-        return self._all_or_nothing(self._close)
+        results = self._all_or_nothing(self._close)
+        if self.state is not None:
+            with contextlib.suppress(StoreError):  # the results are worth more than the room
+                self.state.close()
+        return results
 
     def _close(self) -> Any:
         self.closed = True
         return self._results(None)
 
+    def forget(self) -> None:
+        """Deletes all that the query has in its store. Its snapshots are of no use then, and it takes no more rows."""
+        self.closed = True
+        if self.state is not None:
+            self.state.delete()
+
     def snapshot(self) -> bytes:
-        """All of the state; `Query.resume` goes on from there, in another process, too."""
+        """All of the state; `Query.resume` goes on from there, in another process, too.
+
+        Of windows in a store it holds a reference to what is durable there when this returns. One can go on from the
+        last snapshot, and, should that have been lost on its way, from the one before.
+        """
         return saved(self)
 
     @classmethod
@@ -156,7 +174,7 @@ class Live:
     def _tidy(self) -> None:
         """Forgets labels that nothing refers to, where there are twice as many as were needed last."""
         state = self.state
-        if state is not None:
+        if state is not None and not state.stored:  # what a store refers to is not known here
             self.labels.tidy_columns(lambda: label_columns(state))
 
     def _check_open(self) -> None:
@@ -218,7 +236,7 @@ class Live:
         dtypes: dict[Measure, np.dtype] = {
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
         }
-        plan = planned(query, windows, arrangement, dtypes, rows.columns)
+        plan = planned(query, windows, arrangement, dtypes, rows.columns, query.store)
         self.state = State(plan)
         return self.state
 
@@ -318,7 +336,7 @@ class Live:
         self.pending.put_back(rows.at(waiting), np.arange(-len(waiting), 0) + min(0, -self.pending.came))
         return rows.at(np.flatnonzero(~wait))
 
-    def _once(self, ended: list[Found]) -> dict[str, Output]:
+    def _once(self, ended: list[Ended]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
         if self.query.changes_only:
             news = [changed(f.key, self._told(f.answers), self.last[f.window]) for f in ended]

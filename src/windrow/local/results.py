@@ -13,7 +13,7 @@ from windrow.engine.inputs import object_array
 from windrow.frames import Instants, Output, Taken, Times, Values
 from windrow.query import Query
 from windrow.sharing.groups import Answer
-from windrow.sharing.lane import Found
+from windrow.step.results import Ended
 from windrow.windows.base import ROWS, TIME, Measure
 
 
@@ -49,7 +49,7 @@ def edge_names(query: Query) -> dict[Measure, tuple[str, str]]:
 
 def table(
     query: Query,
-    found: Sequence[Found],
+    found: Sequence[Ended],
     keys: Callable[[np.ndarray], dict[str, Output]],
     times: Times | None,
     made: Callable[[Answer], Output] = output,
@@ -69,7 +69,7 @@ def table(
 
 
 def _edges(
-    found: Sequence[Found], mine: Sequence[bool], measure: Measure, times: Times | None, side: Callable[[Found], Any]
+    found: Sequence[Ended], mine: Sequence[bool], measure: Measure, times: Times | None, side: Callable[[Ended], Any]
 ) -> Output:
     """The starts or ends of the windows of one measure, null for the others."""
     if len(found) == 1:
@@ -150,7 +150,7 @@ def _row(answers: Mapping[str, Answer], i: int) -> tuple:
     return tuple(None if a.there is not None and not a.there[i] else plain(a.values[i]) for a in answers.values())
 
 
-def some(found: Found, at: np.ndarray) -> Found:
+def some(found: Ended, at: np.ndarray) -> Ended:
     """Some of the windows."""
     return replace(
         found, key=found.key[at], start=found.start[at], end=found.end[at],

@@ -1,4 +1,4 @@
-"""Passes over items: fold rows into slices, answer windows from slices, slide over rows. Plain and compiled alike."""
+"""Passes over items: fold rows into slices, slide over rows. Plain and compiled alike."""
 
 from __future__ import annotations
 
@@ -7,23 +7,11 @@ from typing import Any
 import numpy as np
 
 from windrow.engine import batch, folding
-from windrow.engine.columns import room
-from windrow.engine.compiler import CompilationFailed, cached
+from windrow.engine.compiler import cached
 from windrow.engine.inputs import Column
 from windrow.engine.state import WindowState, empty
 from windrow.sharing.groups import Answer, Group
 from windrow.swag import ALGORITHMS
-
-#: ways to answer from slices that are no window algorithm: fold each range, walk a tree over all slices, or jump
-LAZY, TREE, FIT = "lazy", "tree", "fit"
-
-
-class Failed(Exception):
-    """An aggregate raised while window number `at` was answered."""
-
-    def __init__(self, at: int) -> None:
-        super().__init__(at)
-        self.at = at
 
 
 def _kernel(group: Group, key: Any, make: Any) -> Any:
@@ -49,39 +37,6 @@ def fold(
     if form.journal is not None:
         form.journal.undo.clear()
     return slices, prefixes
-
-
-def answer(
-    group: Group, algorithm: str, slots: Any, lo: np.ndarray, hi: np.ndarray, tail: np.ndarray, prefixes: Any
-) -> dict[str, Answer]:
-    """The aggregate of slices lo to hi, then of the prefix `tail` (-1: none), for each window."""
-    form = group.form
-    out, valid = group.room(len(lo))
-    done = np.zeros(1, np.int64)
-    ranges = (lo, hi, tail) if form.compiled else (lo.tolist(), hi.tolist(), tail.tolist())
-    try:
-        if algorithm in (LAZY, TREE):
-            make = folding.lazy if algorithm == LAZY else folding.ranges
-            tree = group.slots(0 if algorithm == LAZY else room(slots))
-            _kernel(group, algorithm, lambda: make(form))(slots, tree, *ranges, prefixes, out, valid, done)
-        elif algorithm == FIT:
-            order, links = np.lexsort((lo, hi)), np.empty(room(slots), np.int64)
-            jumps = (links, order) if form.compiled else (links.tolist(), order.tolist())
-            _kernel(group, FIT, lambda: folding.fit(form))(
-                slots, group.slots(room(slots)), *jumps, *ranges, prefixes, out, valid, done
-            )
-        else:
-            w = _window(group, algorithm, int((hi - lo).max(initial=0)))
-            run = _kernel(group, (w.algorithm, "fifo"), lambda: folding.fifo(w.algorithm.kernel(form), form))
-            run(w.store, w.registers, slots, *ranges, prefixes, out, valid, done)
-    except CompilationFailed:
-        raise
-    except Exception as error:
-        raise Failed(int(done[0])) from error
-    finally:
-        if form.journal is not None:
-            form.journal.undo.clear()
-    return group.answers(out, valid)
 
 
 def between(

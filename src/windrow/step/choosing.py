@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +20,16 @@ def planned(
     arrangement: Arrangement,
     dtypes: Mapping[Measure, np.dtype],
     columns: Mapping[str, Column],
+    store: Any = None,
 ) -> Plan:
-    """The plan of a query over rows with columns like these. `windows` are in the unit of its time column."""
-    shared = _sharing(query, windows)
-    return Plan(windows, arrangement, dict.fromkeys(windows, _alone(query)), dtypes, query.partial, shared, columns)
+    """The plan of a query over rows with columns like these. `windows` are in the unit of its time column.
+
+    `store`: where windows that can be in a store are to be; None: all are in memory.
+    """
+    stored = () if store is None else tuple(name for name, window in windows.items() if window.storable)
+    shared = _sharing(query, {name: window for name, window in windows.items() if name not in stored})
+    alone = dict.fromkeys(windows, _alone(query))
+    return Plan(windows, arrangement, alone, dtypes, query.partial, shared, columns, store, stored)
 
 
 def algorithms(query: Query) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,8 @@ class Plan:
     partial: bool = False
     shared: tuple[str, ...] = ()  # windows that share one ring of slices, if any do
     columns: Mapping[str, Column] = field(default_factory=dict)  # like those of the rows, to tell their types
+    store: Any = None  # where the partials of some windows are
+    stored: tuple[str, ...] = ()  # which windows those are
 
     def dtype(self, window: Window) -> np.dtype:
         """The type of a window's measure."""

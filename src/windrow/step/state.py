@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 
 import numpy as np
@@ -16,6 +17,8 @@ from windrow.engine.walks import HIGHEST, LOWEST
 from windrow.sharing.groups import Group
 from windrow.step.plan import Plan
 from windrow.step.sharing import SharedRing
+from windrow.step.shelf import Shelf
+from windrow.step.stored import StoredWindow
 from windrow.swag import ALGORITHMS
 from windrow.swag.flat_fit import traverse
 from windrow.windows.base import ROWS, TIME, Window
@@ -74,7 +77,14 @@ class State:
             self.newest[measure] = self.table.add(bits([lowest], [dtype]))
         self.walks: dict[str, WalkState] = {}
         self.groups: dict[str, list[GroupState]] = {}
+        self.stored: dict[str, StoredWindow] = {}
+        called = f"query {secrets.token_hex(8)}"  # what the names of all that is in a store begin with
         for name, window in plan.windows.items():
+            if name in plan.stored:
+                self.walks[name] = walk = window.stored_state(self.table, plan.dtype(window))
+                shelf = Shelf(plan.store, f"{called}, window {name}")
+                self.stored[name] = StoredWindow(window, plan.arrangement.groups, walk, shelf)
+                continue
             self.walks[name] = window.state_over(self.table, plan.dtype(window), plan.columns)
             if name not in plan.shared:
                 self.groups[name] = [
@@ -92,10 +102,10 @@ class State:
         self.counted = any(window.measure == ROWS or window.by_content for window in plan.windows.values())
         self._saved: tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]] | None = None
 
-    def _all_parts(self) -> list[WalkState | KeyedWindows]:
+    def _all_parts(self) -> list[WalkState | KeyedWindows | StoredWindow]:
         trees = (part for walk in self.walks.values() for part, _ in walk.kept)
         windows = (part for groups in self.groups.values() for g in groups for part in g.parts)
-        return [*self.walks.values(), *trees, *windows]
+        return [*self.walks.values(), *trees, *windows, *self.stored.values()]
 
     def grow(self, keys: int) -> None:
         """Room for so many keys."""
@@ -162,7 +172,7 @@ class State:
 
     def idle(self, keys: np.ndarray) -> np.ndarray:
         """Those of the keys that may be forgotten. A key that is due at some time is none of them."""
-        if self.counted or self.newest:
+        if self.counted or self.newest or self.stored:  # a snapshot may refer to what a key has in a store
             return keys[:0]
         keys = keys[self.table.words[keys, DUE] == HIGHEST]
         for name, window in self.plan.windows.items():
@@ -176,3 +186,26 @@ class State:
             part.forget(keys)
             part.commit()
         self.table.forget(keys)
+
+    # What is in a store.
+
+    def checkpoint(self) -> None:
+        """Makes it durable, beside what the last confirmed checkpoint has. `dump` refers to it."""
+        mark = secrets.token_hex(8)
+        for window in self.stored.values():
+            window.shelf.checkpoint(mark)
+
+    def confirm(self) -> None:
+        """The last checkpoint is one to come back to."""
+        for window in self.stored.values():
+            window.shelf.confirm()
+
+    def close(self) -> None:
+        """No step comes any more. What no snapshot refers to leaves the store."""
+        for window in self.stored.values():
+            window.shelf.close()
+
+    def delete(self) -> None:
+        """No step comes any more, and nothing is left in the store."""
+        for window in self.stored.values():
+            window.shelf.delete()

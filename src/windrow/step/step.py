@@ -13,7 +13,6 @@ import numpy as np
 
 from windrow.engine.batch import arrays
 from windrow.engine.columns import Slots
-from windrow.engine.compiler import CompilationFailed
 from windrow.engine.inputs import Column
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_loops import Cuts, RowRuns, Wins
@@ -21,28 +20,10 @@ from windrow.engine.keyed_loops import Runs as SliceRuns
 from windrow.engine.walking import ByRow, Runs, Walked
 from windrow.engine.walks import HIGHEST, LOWEST, ready
 from windrow.sharing.groups import Answer, Group
-from windrow.sharing.lane import Found as Ended
+from windrow.step.errors import named
+from windrow.step.results import Ended, Results, Seen
 from windrow.step.state import COUNT, SHARED, GroupState, State
 from windrow.windows.base import ROWS, TIME, StepRows, Window
-
-
-@dataclass(slots=True, eq=False)
-class Results:
-    """What a step gives."""
-
-    keys: np.ndarray  # that it touched
-    by_row: dict[str, dict[str, Answer]]  # for windows by row, an answer for each row
-    ended: list[Ended]
-    seen: dict[str, Seen]  # what it took, for each window that has slices
-
-
-@dataclass(slots=True)
-class Seen:
-    """What a step did for one window."""
-
-    windows: int
-    slices: int
-    held: int  # slices of a key at once, at most
 
 
 @dataclass(slots=True, eq=False)
@@ -52,12 +33,16 @@ class Given:
     columns: Mapping[str, Column]
     slices: Sequence[Slots] | None
 
+    def read(self, group: Group) -> tuple[Column, ...]:
+        """The columns that a group of aggregates reads."""
+        return tuple([self.columns[column] for column in group.columns])
+
     def data(self, windows: KeyedWindows, group: Group, g: int) -> tuple:
         """As a loop takes it: columns and masks."""
         if self.slices is not None:
             mine = self.slices[g]
             return (tuple(ready(column) for column in mine) if windows.form.compiled else mine), ()
-        return arrays(windows.form, tuple([self.columns[column] for column in group.columns]))
+        return arrays(windows.form, self.read(group))
 
 
 def step(
@@ -121,7 +106,10 @@ def step(
         if window.per_row:
             by_row[name] = _by_row(state, name, window, runs, full, given, keep)
             continue
-        found = window.walk(state.walks[name], runs, full, closing, plan.partial)
+        if name in state.stored:
+            found = state.stored[name].walked(runs, full, closing, plan.partial)
+        else:
+            found = window.walk(state.walks[name], runs, full, closing, plan.partial)
         most = int(found.peak[0]) if len(every) == 1 else int(found.peak.max(initial=0))
         seen[name] = Seen(len(found.win_at), len(found.cut_at), most)
         if name in plan.shared:
@@ -178,10 +166,13 @@ def _ended(state: State, name: str, runs: Runs, found: Walked, given: Given, kee
     cuts, wins = Cuts(found.cut_at, found.cut_keep), Wins(found.win_at, found.win_lo)
 
     def where(w: int) -> str:
-        known = f" from {found.start[w]} to {found.end[w]}" if w < len(found.start) else ""
+        known = f" from {found.start[w]} to {found.end[w]}" if 0 <= w < len(found.start) else ""
         return f"window '{name}'{known}"
 
-    answers = _answers(state, name, slices, cuts, wins, found.peak, given, keep, where)
+    if name in state.stored:
+        answers = state.stored[name].ended(runs, found, given.read, where)
+    else:
+        answers = _answers(state, name, slices, cuts, wins, found.peak, given, keep, where)
     return _told(name, runs, found, state.plan.arrangement.finished(answers))
 
 
@@ -242,6 +233,12 @@ def _by_row(
     state: State, name: str, window: Window, runs: Runs, rows: StepRows, given: Given, keep: bool
 ) -> dict[str, Answer]:
     plan = state.plan
+
+    def where(found: ByRow, i: int) -> str:
+        return f"the window of row {i}: {found.hi[i] - found.lo[i]} rows" if i >= 0 else f"window '{name}'"
+
+    if name in state.stored:
+        return plan.arrangement.finished(state.stored[name].by_row(runs, rows, given.read, where))
     found: ByRow = window.bounds(state.walks[name], runs, rows)
     stretches = RowRuns(runs.key, runs.begin, runs.end, found.first, found.keep)
     answers: dict[str, Answer] = {}
@@ -252,10 +249,7 @@ def _by_row(
         out, valid = group.room(len(rows))
         ranges = _given(kept.windows, stretches, found.lo, found.hi)
         all_given = (*ranges, *given.data(kept.windows, group, g), out, valid)
-        _looped(
-            kept, kept.loop(False), all_given, np.array([0, -1]),
-            lambda i: f"the window of row {i}: {found.hi[i] - found.lo[i]} rows",
-        )  # fmt: skip
+        _looped(kept, kept.loop(False), all_given, np.array([0, -1]), lambda i: where(found, i))
         answers.update(group.answers(out, valid))
     return plan.arrangement.finished(answers)
 
@@ -269,14 +263,7 @@ def _given(windows: KeyedWindows, *arrays: np.ndarray | tuple[np.ndarray, ...]) 
 
 def _looped(kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str]) -> None:
     """Runs a loop to its end, with more log where it asks for it; an error names the window."""
-    try:
+    with named(lambda: where(int(at[-1]))):
         while not loop(*[part.cells() for part in kept.parts], *given, at):
             for part in kept.parts:
                 part.more_log(1024)
-    except CompilationFailed:
-        raise
-    except OverflowError as error:
-        raise OverflowError(f"{error} ({where(int(at[-1]))})") from error
-    except Exception as error:
-        error.add_note(f"in {where(int(at[-1]))}")
-        raise

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from windrow.aggregates.base import Aggregate
 from windrow.engine.inputs import Column
 from windrow.engine.table import Table
 from windrow.engine.walking import ByRow, Runs, Walked, WalkState
@@ -35,6 +36,8 @@ class Measure:
 
 
 TIME, ROWS = Measure("time"), Measure("rows")
+#: the number of a key -> a tree of its own, in a store
+Trees = Callable[[int], Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -89,6 +92,30 @@ class Window:
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         """Which keys may be forgotten: to go on without what is known of them changes no answer."""
+        raise NotImplementedError
+
+    # In a store, where a live query has one.
+
+    #: its partials can lie there: they come and go at its ends, oldest first
+    storable: ClassVar[bool] = False
+
+    @property
+    def places(self) -> Aggregate | None:
+        """What a tree beside the partials is of that tells where windows begin; None: there is no need for one."""
+        return None
+
+    def stored_state(self, table: Table, dtype: np.dtype) -> WalkState:
+        """What is known of each key in memory."""
+        return self.state(table, dtype)
+
+    def stored_walk(
+        self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool, tree: Trees
+    ) -> Walked:
+        """`walk`; which slices there are is known to `tree(key)`, the tree of `places`, and not to the ring."""
+        raise NotImplementedError
+
+    def stored_bounds(self, state: WalkState, runs: Runs, rows: StepRows, tree: Trees) -> ByRow:
+        """`bounds` in the same way. For a run without rows `keep` is 0, or its end if no row is needed."""
         raise NotImplementedError
 
     # How `explain` describes it.

@@ -55,7 +55,7 @@ class Session(Window):
         return self.measure == TIME
 
     def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
-        session_cuts(values, values, seg, self.gap, flags)
+        session_cuts(values, seg, self.gap, flags)
 
 
 @walker

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from windrow.aggregates.base import Aggregate
 from windrow.engine.periodic import periodic_cuts
 from windrow.engine.table import Table
 from windrow.engine.walking import (
@@ -28,7 +29,8 @@ from windrow.engine.walking import (
 )
 from windrow.engine.walks import FLOAT_WINDOWS, HIGHEST, LOWEST, check_room, next_edge, seek
 from windrow.errors import WindrowError
-from windrow.windows.base import ROWS, TIME, Measure, StepRows, Window
+from windrow.swag.mta_ranges import Clock
+from windrow.windows.base import ROWS, TIME, Measure, StepRows, Trees, Window
 
 #: the number of the next window to be reported; the ring holds the number of the window that each slice begins with
 DUE = OWN
@@ -72,6 +74,34 @@ class Periodic(Window):
         if len(values) > 1024:
             state.enlarge(runs.key, self._slices(state, runs, values))
         return walk(_walk, state, self._facts(state.dtype, values), runs, (values,), min(len(values), 1024))
+
+    storable: ClassVar[bool] = True
+
+    @property
+    def places(self) -> Aggregate:
+        return Clock.aggregate
+
+    def stored_walk(
+        self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool, tree: Trees
+    ) -> Walked:
+        """The ring holds the newest slice alone.
+
+        That is enough to know which windows have rows: those that are not reported yet end after all rows of the steps
+        before, so one that has any of them has the newest. A `Clock` of where slices begin tells where windows do.
+        """
+        found = self.walk(state, runs, rows, closing, partial)
+        values = rows.measures[self.measure]
+        _, every, origin, _ = self._facts(state.dtype, values)
+        first, end = state.word(runs.key, F), state.word(runs.key, E)
+        open_from = origin + state.word(runs.key, DUE) * every
+        lo, keep = found.win_lo.copy(), np.zeros(len(end), np.int64)
+        for u in np.flatnonzero((np.diff(found.cuts) > 0) | (np.diff(found.wins) > 0)).tolist():
+            clock = Clock(tree(int(runs.key[u])))
+            clock.insert(values[found.cut_at[found.cuts[u] : found.cuts[u + 1]]])
+            wins = slice(found.wins[u], found.wins[u + 1])
+            *lo[wins], keep[u] = clock.passed(np.append(found.start[wins], open_from[u]), inclusive=False)
+        state.trim(runs.key, np.maximum(first, end - 1))
+        return found._replace(win_lo=lo, keep=keep)
 
     def _slices(self, state: WalkState, runs: Runs, values: np.ndarray) -> np.ndarray:
         """The most slices that each key has during a step: those that it begins with stay until the step is over."""
@@ -119,7 +149,7 @@ class Periodic(Window):
         return self.measure == TIME
 
     def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
-        periodic_cuts(values, seg, self.range, self.every, self.origin, "pairs", flags)
+        periodic_cuts(values, seg, self.range, self.every, self.origin, flags)
 
 
 @walker
