@@ -14,7 +14,7 @@ import numpy as np
 
 from windrow.aggregates.laws import check_laws
 from windrow.engine import batch
-from windrow.engine.compiler import CompilationFailed, cached
+from windrow.engine.compiler import CompilationFailed, cached, whole
 from windrow.engine.forms import Form
 from windrow.engine.inputs import Column
 from windrow.errors import WindrowError
@@ -106,7 +106,7 @@ def _asked(w: Any, policy: Callable, sample: tuple) -> Callable:
     Tried by itself first: that a policy is none for the compiler is known in a second then, and not with the kernel.
     """
     answer = type(w.of.empty) if hasattr(w.of, "parts") else None
-    scope: dict[str, Any] = {"policy": w.form.whole(policy), "Answer": answer}
+    scope: dict[str, Any] = {"policy": whole("checked")(policy), "Answer": answer}
 
     def made(name: str) -> str:
         fields = ", ".join(f"{name}[{k}][0]" for k in range(len(w.form.outputs)))
