@@ -2,13 +2,18 @@
 
 numba's own cache cannot serve here: it looks at closures by pickling them, which gives other bytes in every process,
 and does not look at what a global function does at all. `cached` keeps a kernel under its `fingerprint` instead.
+
+A kernel consists of several machine-code functions, and the linker knows a function by its name alone. So names must
+differ between kernels, also between those that different processes have compiled.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pickle  # numba's own format for machine code; no state of ours
+import secrets
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,12 +22,27 @@ from typing import Any, Literal
 
 import numba
 from numba.core import caching
+from numba.core.bytecode import FunctionIdentity
 from numba.core.errors import NumbaError
 
 from windrow.engine.fingerprint import Unhashable, fingerprint
 
 CompilationFailed = NumbaError
 ErrorModel = Literal["python", "numpy"]
+
+
+def number_functions_apart() -> None:
+    """From now on this process numbers compiled functions as no other process does.
+
+    The number is what tells two compiled functions of one qualified name and signature apart. numba counts from 1 in
+    every process. So two kernels on disk, say `max` and `sum`, could both have a `recompute` number 59, and a process
+    that loaded both ran one of them for both: a wrong answer without an error.
+    """
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))
+
+
+number_functions_apart()
+os.register_at_fork(after_in_child=number_functions_apart)
 
 
 def plain(function: Callable) -> Callable:
@@ -102,9 +122,11 @@ class _KernelCache(caching.FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except Exception:  # a torn or foreign file: compile again, and write it anew
             return None
+        # Two processes that save two signatures at once can write index and code for each other's.
+        return found if found is not None and found.signature.args == tuple(sig) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with contextlib.suppress(OSError):  # a full or read-only disk costs the next process a compilation, no more
