@@ -79,6 +79,31 @@ def test_a_push_that_fails_leaves_no_trace(name: str, of: windrow.Aggregate) -> 
     assert all(ours[column].tolist() == theirs[column].tolist() for column in theirs)
 
 
+def test_due_keys_are_not_lost_where_a_step_is_interrupted_at_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C after the due keys were taken out, before anything else is known of the step."""
+    aggregates = {"all": agg.concat("x", ",")}
+    query = windrow.Query(time="t", by="k", windows=WINDOWS["sliding"], aggregates=aggregates)
+    live, clean = query.open(), query.open()
+    rnd = random.Random("due")
+    for step in range(10):
+        batch, later = rows(rnd, 100 * step, 6, bad=False), np.int64(1_000_000 * (100 * step + 60))
+        for of in (live, clean):
+            of.push(batch)
+        before = live.snapshot()
+        with monkeypatch.context() as patch:
+            patch.setattr("windrow.step.step._runs", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                live.advance(int(later))
+        assert live.snapshot() == before
+        ours, theirs = live.advance(int(later)), clean.advance(int(later))
+        assert len(theirs["k"]) > 3
+        assert all(ours[column].tolist() == theirs[column].tolist() for column in theirs)
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in ("subtract_on_evict", "fiba")])
 @pytest.mark.parametrize("window", ["sliding", "trailing rows", "trailing left"])
 def test_every_algorithm_steps_back(window: str, algorithm: str) -> None:

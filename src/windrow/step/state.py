@@ -100,7 +100,7 @@ class State:
         #: the windows by event time, which are due at some time
         self.timed = [(name, window) for name, window in plan.windows.items() if window.measure == TIME]
         self.counted = any(window.measure == ROWS or window.by_content for window in plan.windows.values())
-        self._saved: tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]] | None = None
+        self._saved: tuple[np.ndarray, np.ndarray, int] | None = None
 
     def _all_parts(self) -> list[WalkState | KeyedWindows | StoredWindow]:
         trees = (part for walk in self.walks.values() for part, _ in walk.kept)
@@ -130,35 +130,36 @@ class State:
 
     # A step.
 
-    def begin(self, keys: np.ndarray, popped: tuple[np.ndarray, np.ndarray]) -> None:
+    def begin(self, keys: np.ndarray) -> None:
         """A step that touches these keys (all different) begins."""
-        self._saved = keys, self.table.words[keys], self.until, popped
+        self._saved = keys, self.table.words[keys], self.until
 
     def commit(self) -> np.ndarray | None:
         """The step stays; which keys it touched (None: there was none)."""
         saved, self._saved = self._saved, None
+        self.due.commit()
         for part in self.parts:
             part.commit()
         return None if saved is None else saved[0]
 
     def rollback(self) -> None:
-        """As it was before the step."""
+        """As it was before the step; also where the step has taken out due keys and nothing else."""
+        self.due.rollback()
         if self._saved is None:
             return
-        keys, words, self.until, popped = self._saved
+        keys, words, self.until = self._saved
         self._saved = None
         for part in self.parts:
             part.rollback()
         self.table.words[keys] = words
-        self.due.push(*popped)
 
-    def due_keys(self, until: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """The keys that are due by then, ascending; and what was taken out of the heap for it."""
-        keys, times = popped = self.due.pop(until)
+    def due_keys(self, until: int) -> np.ndarray:
+        """The keys that are due by then, ascending. Until the step is over, the heap can take them back."""
+        keys, times = self.due.pop(until)
         if not len(keys):
-            return keys, popped
+            return keys
         keys = keys[self.table.words[keys, DUE] == times]
-        return (np.unique(keys) if len(keys) > 1 else keys), popped
+        return np.unique(keys) if len(keys) > 1 else keys
 
     def schedule(self, keys: np.ndarray) -> None:
         """Finds out when the keys are due next."""

@@ -70,11 +70,11 @@ def step(
     """
     plan = state.plan
     begin, own = _stretches(rows.key)
-    due, popped = state.due_keys(until if keys is None else LOWEST)
+    due = state.due_keys(until if keys is None else LOWEST)
     every = keys if keys is not None else own if not len(due) else _union(own, due)
     runs_begin, runs_end = _runs(own, begin, every, len(rows))
     if keep:
-        state.begin(every, popped)
+        state.begin(every)
     measures = dict(rows.measures)
     words = state.table.words
     count = runs_end - runs_begin
