@@ -25,10 +25,11 @@ from numba.core import caching
 from numba.core.bytecode import FunctionIdentity
 from numba.core.errors import NumbaError
 
+import windrow.engine.checked  # noqa: F401 - the error model "checked"
 from windrow.engine.fingerprint import Unhashable, fingerprint
 
 CompilationFailed = NumbaError
-ErrorModel = Literal["python", "numpy"]
+ErrorModel = Literal["checked", "numpy"]  # of users' code, of our own
 
 
 def number_functions_apart() -> None:
@@ -52,12 +53,14 @@ def plain(function: Callable) -> Callable:
 
 def inlined(error_model: ErrorModel) -> Callable[[Callable], Callable]:
     """The `jit` of a kernel's parts. Inlined by numba, they are twice as fast as inlined by LLVM (measured)."""
-    return numba.njit(inline="always", error_model=error_model)
+    model: Any = error_model  # numba's types know its own models only
+    return numba.njit(inline="always", error_model=model)
 
 
 def whole(error_model: ErrorModel) -> Callable[[Callable], Callable]:
     """The `jit` of a function that is called, not inlined."""
-    return numba.njit(nogil=True, error_model=error_model)
+    model: Any = error_model
+    return numba.njit(nogil=True, error_model=model)
 
 
 def return_type(function: Callable, *arguments: Any) -> Any:

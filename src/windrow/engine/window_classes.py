@@ -3,7 +3,7 @@
 The class becomes a numba class over the fields of its state: ints, floats, bools, each of them or None, and lists of
 them. Class constants come along as fields that nothing may set. What plain Python would answer differently is refused
 here, and runs plain: above all an attribute that is set to what its column cannot hold (numba would cut 2.5 to 2).
-Ints are 64 bits wide here; code that counts beyond them is the one thing that must not be compiled.
+Ints are 64 bits wide here; code that counts beyond them raises (`engine.checked`), and runs plain.
 """
 
 from __future__ import annotations
