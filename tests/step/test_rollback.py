@@ -107,8 +107,16 @@ def _interrupted(*_: object) -> None:
 @pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in ("subtract_on_evict", "fiba")])
 @pytest.mark.parametrize("window", ["sliding", "trailing rows", "trailing left"])
 def test_every_algorithm_steps_back(window: str, algorithm: str) -> None:
-    """In plain Python; the compiled form of each is tried by the slow test below."""
+    """In plain Python; compiled, some are tried here, and all by the slow test below."""
     steps_back(window, algorithm, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("window", "algorithm"), [("sliding", "amta"), ("trailing rows", "daba_lite"), ("trailing left", "flat_fit")]
+)
+def test_compiled_algorithms_step_back(window: str, algorithm: str) -> None:
+    """One with levels and a stack, one with pointers into its queue, one with links: what each logs is different."""
+    steps_back(window, algorithm, COMPILED)
 
 
 @pytest.mark.slow

@@ -45,9 +45,11 @@ class Journal:
 
     def __init__(self) -> None:
         self.undo: list[tuple[Any, int, Any]] = []
+        self.keeps = True  # else nothing is remembered: for a step that nobody takes back
 
     def put(self, slots: Any, i: int, partial: Any) -> None:
-        self.undo.append((slots, i, slots[i]))
+        if self.keeps:
+            self.undo.append((slots, i, slots[i]))
         slots[i] = partial
 
     def rollback(self, start: int = 0) -> None:

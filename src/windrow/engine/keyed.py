@@ -155,6 +155,7 @@ class KeyedWindows:
     def begin(self, keys: np.ndarray, peak: np.ndarray, logs: bool = True) -> None:
         """Makes room for `peak` slices of each key; with `logs`, the step can be taken back."""
         if not self.form.compiled:
+            self._journal().keeps = logs
             if logs:
                 self.before += [(k, self.plain.cells[k], self.plain.stores[k]) for k in keys.tolist()]
             for k, rows in zip(keys.tolist(), peak.tolist(), strict=True):

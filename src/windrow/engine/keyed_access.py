@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from windrow.engine.columns import Store
+from windrow.engine.columns import Journal, Store
 from windrow.engine.forms import Form
 from windrow.engine.pointers import reader, width, writer
 
@@ -88,7 +88,8 @@ def _reach(dtypes: tuple[str, ...], jit: Callable) -> _Reach:
 def keyed_form(form: Form) -> Form:
     """The form as algorithms over a pool see it: slots are addresses, and writes to them are logged."""
     if not form.compiled:
-        return form
+        journal = Journal()  # its own: one step may be taken back while another is not
+        return replace(form, put=journal.put, put_link=journal.put, journal=journal, memo={})
     assert form.dtypes is not None
     if "keyed" not in form.memo:
         jit, links = form.jit, _reach(("int64",), form.jit)

@@ -108,6 +108,7 @@ def _asked(w: Any, policy: Callable, sample: tuple) -> Callable:
     Tried by itself first: that a policy is none for the compiler is known in a second then, and not with the kernel.
     """
     answer = type(w.of.empty) if hasattr(w.of, "parts") else None
+    # a division by zero raises, as it does in Python, and so does an int that leaves 64 bits
     scope: dict[str, Any] = {"policy": whole("checked")(policy), "Answer": answer}
 
     def made(name: str) -> str:
