@@ -21,7 +21,7 @@ from windrow.step.shelf import Shelf
 from windrow.step.stored import StoredWindow
 from windrow.swag import ALGORITHMS
 from windrow.swag.flat_fit import traverse
-from windrow.windows.base import ROWS, TIME, Window
+from windrow.windows.base import TIME, Window
 
 #: words that every key has: how many rows it had, and when it is due
 COUNT, DUE = 0, 1
@@ -99,7 +99,7 @@ class State:
         self.until = LOWEST  # event time
         #: the windows by event time, which are due at some time
         self.timed = [(name, window) for name, window in plan.windows.items() if window.measure == TIME]
-        self.counted = any(window.measure == ROWS or window.by_content for window in plan.windows.values())
+        self.counted = any(window.numbers_rows for window in plan.windows.values())
         self._saved: tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]] | None = None
 
     def _all_parts(self) -> list[WalkState | KeyedWindows | StoredWindow]:

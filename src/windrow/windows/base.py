@@ -82,6 +82,11 @@ class Window:
         raise NotImplementedError
 
     @property
+    def numbers_rows(self) -> bool:
+        """Whether a row's number in its key matters: then a key that had rows cannot be forgotten."""
+        return self.measure == ROWS or self.by_content
+
+    @property
     def last_rows(self) -> int | None:
         """How many rows there are in every window by row, the row itself included; None: it depends."""
         return None
