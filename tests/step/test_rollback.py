@@ -22,6 +22,8 @@ WINDOWS = {
     "trailing rows": win.trailing(6),
     "trailing time": win.trailing("40 seconds"),
     "trailing left": win.trailing("40 seconds", closed="left"),
+    "trailing shared": {"5": win.trailing(5), "6": win.trailing(6)},
+    "trailing left shared": {t: win.trailing(f"{t} seconds", closed="left") for t in ("35", "40")},
     "user-defined": win.user_defined(Counted),
     "user-defined by time": win.user_defined(Quiet(9_000_000)),
     "user-defined by eviction": win.user_defined(LastRows(4, 11_000_000)),

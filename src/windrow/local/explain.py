@@ -10,7 +10,7 @@ import numpy as np
 from windrow.engine.inputs import Column
 from windrow.query import Query
 from windrow.sharing.groups import Arrangement, arrange
-from windrow.step.choosing import planned, why
+from windrow.step.choosing import planned, shared_cost, why
 from windrow.step.plan import Plan
 from windrow.step.results import Seen
 from windrow.swag import ALGORITHMS
@@ -51,12 +51,12 @@ def _numbers(query: Query) -> dict[str, Column]:
 
 def _window(query: Query, plan: Plan, name: str, window: Window) -> list[tuple[str, str]]:
     """What is known of a window before any data."""
-    found = [("class", window.described)]
+    found, ring = [("class", window.described)], plan.ring(name)
     if not window.per_row:
-        shared = f", shared by {len(plan.shared)} windows" if name in plan.shared else ""
+        shared = f", shared by {len(ring)} windows" if len(ring) > 1 else ""
         found.append(("slicing", f"{window.sliced}{shared}"))
-    if name in plan.shared:
-        found += _shared(plan)
+    if len(ring) > 1:
+        found += _shared([plan.windows[other] for other in ring])
     else:
         found.append(("algorithm", f"{plan.algorithms[name]}: {why(query, window)}"))
         found.append(("combines", _combines(plan.algorithms[name], window)))
@@ -68,10 +68,15 @@ def _window(query: Query, plan: Plan, name: str, window: Window) -> list[tuple[s
     return found
 
 
-def _shared(plan: Plan) -> list[tuple[str, str]]:
+def _shared(windows: list[Window]) -> list[tuple[str, str]]:
     """One FlatFIT for several windows, with the composite slide of paper 5."""
-    windows = [plan.windows[name] for name in plan.shared]
-    found = [("algorithm", f"flat_fit: one ring of slices for {len(windows)} windows, which answers all their ranges")]
+    what = "rows" if windows[0].per_row else "slices"
+    found = [("algorithm", f"flat_fit: one ring of {what} for {len(windows)} windows, which answers all their ranges")]
+    if windows[0].per_row:
+        found[0] = ("algorithm", f"{found[0][1]}; run() takes each by itself over the whole table, which is faster")
+        cost = shared_cost(windows)
+        together = f"about {cost.together:.1f} per row for all {len(windows)} windows together"
+        return [*found, ("combines", f"{together}; with a ring for each they would be {cost.alone:.1f}")]
     slide, edges = composite_slide(windows) if len({w.measure for w in windows}) == 1 else (None, 0)
     if slide is not None:
         measure = windows[0].measure

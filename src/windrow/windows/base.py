@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -137,8 +137,15 @@ class Window:
         """What is kept of a key, at most."""
         return "one slice"
 
-    #: its slices may be shared with other windows along the same measure
-    shares: ClassVar[bool] = False
+    @property
+    def ring(self) -> Hashable:
+        """Windows with an equal one can share a ring of slices, or of rows, and one FlatFIT. None: it has its own."""
+        return None
+
+    @property
+    def length(self) -> float:
+        """Of windows by row that share a ring: how long they are, along their measure."""
+        raise NotImplementedError
 
     @property
     def late_slices(self) -> bool:

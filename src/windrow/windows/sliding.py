@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -41,7 +42,6 @@ class Periodic(Window):
     """[origin + k·every, origin + k·every + range) for each k."""
 
     kind: ClassVar[str] = "sliding"
-    shares: ClassVar[bool] = True
     described: ClassVar[str] = "periodic: a row's place tells which windows begin with it"
     range: Any
     every: Any
@@ -65,6 +65,10 @@ class Periodic(Window):
     @property
     def held(self) -> str:
         return f"at most {math.ceil(self.range / self.every) + 1:,} slices"
+
+    @property
+    def ring(self) -> Hashable:
+        return "slices"  # along whatever measure: a slice begins where any of them begins
 
     def state(self, table: Table, dtype: Any) -> WalkState:
         return WalkState(table, dtype, words=[0])
