@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import numpy as np
 import pytest
 
@@ -61,7 +64,7 @@ def test_many_ranges_share_one_flat_fit() -> None:
     before = of.combines
     live.push({"x": np.arange(100, 200)})
     assert (of.combines - before) / 100 <= 34
-    assert "flat_fit" in query.explain() and "composite slide 1 row, with 1 edges" in query.explain()
+    assert "flat_fit" in query.explain() and "composite slide 1 row, 1 edge in it (0), 32 windows" in query.explain()
 
 
 @pytest.mark.parametrize(
@@ -80,3 +83,31 @@ def test_slices_held_are_what_explain_says(window: windrow.windows.base.Window, 
         held = walk.word(np.zeros(1, np.int64), 1) - walk.word(np.zeros(1, np.int64), 0)
         assert held[0] <= most
     assert f"{most} slices" in query.explain() or most == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_composite_slide_is_what_is_cut(seed: int) -> None:
+    """Paper 5 §2.3: with a row at every place, so many slices and windows begin in each composite slide."""
+    rnd = random.Random(seed)
+    on = {"on": "y"} if seed % 2 else {}
+    unit = 0.25 if seed % 2 else 1
+    windows = {}
+    for i in range(rnd.randrange(2, 5)):
+        every = rnd.choice([1, 2, 3, 4, 5, 6, 8, 12])
+        size, origin = rnd.randrange(1, 30), rnd.randrange(20)
+        windows[f"w{i}"] = win.sliding(size * unit, every=every * unit, origin=origin * unit, **on)
+    query = windrow.Query(windows=windows, aggregates={"n": agg.count()})
+    told = next(line for line in query.explain().splitlines() if line.startswith("  slide"))
+    slide, edges, begins = re.search(r"slide ([0-9.]+) .*, (\d+) edges? in it.*, (\d+) windows", told).groups()
+    length = round(float(slide) / unit)
+    assert length <= 120, told
+
+    def cut(n: int) -> tuple[int, int]:
+        """How many slices and windows n rows make; rows before the last origin are not counted below."""
+        explained = query.explain({"y": np.arange(n) * unit})
+        measured = re.findall(r"measured +([0-9,]+) results from ([0-9,]+) slices", explained)
+        results = sum(int(found.replace(",", "")) for found, _ in measured)
+        return int(measured[0][1].replace(",", "")), results
+
+    few, many = cut(240), cut(240 + 10 * length)
+    assert (many[0] - few[0], many[1] - few[1]) == (10 * int(edges), 10 * int(begins)), told

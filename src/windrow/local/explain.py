@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,6 +15,7 @@ from windrow.step.results import Seen
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import Window
 from windrow.windows.durations import spelled
+from windrow.windows.sliding import composite_slide
 
 
 def explain(query: Query, arrangement: Arrangement | None, seen: Mapping[str, Seen], rows: int, keys: int) -> str:
@@ -77,30 +77,11 @@ def _shared(windows: list[Window]) -> list[tuple[str, str]]:
         cost = shared_cost(windows)
         together = f"about {cost.together:.1f} per row for all {len(windows)} windows together"
         return [*found, ("combines", f"{together}; with a ring for each they would be {cost.alone:.1f}")]
-    slide, edges = composite_slide(windows) if len({w.measure for w in windows}) == 1 else (None, 0)
-    if slide is not None:
-        measure = windows[0].measure
-        found.append(("slide", f"composite slide {measure.spelled(slide)}, with {edges:,} edges in it"))
+    found.append(("slide", composite_slide(windows)))
     found.append(
         ("combines", "1 per row to fill the open slice; a few per result, whatever the range, for all together")
     )
     return found
-
-
-def composite_slide(windows: list) -> tuple[int | None, int]:
-    """Paper 5: after how long the edges of periodic windows repeat, and how many places in it begin a slice.
-
-    >>> from windrow import win
-    >>> composite_slide([win.sliding(6, every=2), win.sliding(9, every=3)])
-    (6, 4)
-    """
-    periods = {(w.every, w.origin % w.every) for w in windows}
-    if not all(isinstance(every, int) for every, _ in periods):
-        return None, 0
-    slide = math.lcm(*(every for every, _ in periods))
-    if sum(slide // every for every, _ in periods) > 1_000_000:
-        return None, 0
-    return slide, len({at for every, origin in periods for at in range(origin, slide, every)})
 
 
 def _combines(algorithm: str, window: Window) -> str:

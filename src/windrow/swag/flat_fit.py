@@ -174,7 +174,7 @@ def _combines(ranges, pointers, rows):
         for k in ranges:
             i = pointers[max(0, E - k) & mask]
             while i != E:
-                count += E > ranges[0]
+                count += ranges[0] < E
                 following = pointers[i & mask]
                 if following != E:
                     pointers[i & mask] = E

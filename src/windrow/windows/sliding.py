@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -184,6 +185,7 @@ def _walk(facts, runs, rows, known, out, at):
         more = True
         while more:
             now = values[i] if i < z else runs.until[u]
+            slices = e - f
             # the windows that have ended here, each from the first slice that it begins with or before
             while f < e and (origin + due * every) + span <= now and status == DONE:
                 while f < e and ring[o + (f & m)] < due:
@@ -202,26 +204,34 @@ def _walk(facts, runs, rows, known, out, at):
             if status != DONE or i >= z:
                 more = False
             else:
-                number = ring[o + ((e - 1) & m)] if f < e else least
-                begins = f == e or now >= origin + (number + 1) * every
-                if begins:
+                number, after = least, now
+                if f < e:
+                    number = ring[o + ((e - 1) & m)]
+                    after = origin + (number + 1) * every
+                else:
                     number = next_edge(now, 0 * every, every, origin) - 1
-                if f == e:  # no window is open: row i may lie between two
                     due = max(least, next_edge(now, span, every, origin))
-                    begins = number >= due
-                if begins:  # row i begins a slice
+                gap = number < due and f == e  # row i is in no window: between two, or before the first
+                if gap and slices == 0:
+                    after = origin + due * every  # no slice is open here: there is nothing to cut
+                elif now >= after:  # row i begins a slice
                     if c == room:
                         status = NO_ROOM
                     elif e - (f if low < 0 else low) > m:
                         status = NO_RING
                     else:
-                        out.cut_at[c], out.cut_keep[c] = i, f
+                        number = next_edge(now, 0 * every, every, origin) - 1
+                        out.cut_at[c], out.cut_keep[c] = i, e + 1 if gap else f
                         c += 1
                         ring[o + (e & m)] = number
                         e += 1
+                        after = origin + (number + 1) * every
+                        if gap:  # of which nothing is needed
+                            f = e
+                            after = origin + due * every
                         peak = max(peak, e - f)
                 if status == DONE:
-                    i = seek(values, i + 1, z, min(origin + (number + 1) * every, (origin + due * every) + span))
+                    i = seek(values, i + 1, z, min(after, (origin + due * every) + span))
                 else:
                     more = False
         words[k, first + F], words[k, first + E], words[k, first + DUE] = f, e, due
@@ -235,3 +245,40 @@ def _walk(facts, runs, rows, known, out, at):
         i = -1
     at[0], at[1], at[2], at[3] = u, -1, c, w
     return DONE
+
+
+#: edges that can be listed, and that a person reads
+MOST_EDGES, MOST_TOLD = 1_000_000, 8
+
+
+def composite_slide(windows: Sequence[Any]) -> str:
+    """The composite slide of periodic windows that share a ring (paper 5 §2.3), and the edges in it.
+
+    It is the least common multiple of the slides: then everything repeats. An edge is where a slice begins: where a
+    window begins, and where one ends that is followed by a gap. Windows that have an edge at one place share it.
+
+    >>> from windrow import win
+    >>> composite_slide([win.sliding(6, every=2), win.sliding(9, every=3)])
+    'composite slide 6 rows, 4 edges in it (0, 2, 3, 4), 5 windows'
+    >>> composite_slide([win.sliding(1.5, every=0.5, on="mile"), win.tumbling(0.75, on="mile")])
+    'composite slide 1.5 of mile, 4 edges in it (0, 0.5, 0.75, 1), 5 windows'
+    """
+    if len({window.measure for window in windows}) > 1:
+        return "no composite slide: the windows are along different measures"
+    measure = windows[0].measure
+    slides = [Fraction(window.every) for window in windows]
+    slide = Fraction(math.lcm(*(s.numerator for s in slides)), math.gcd(*(s.denominator for s in slides)))
+    windows_in_it = sum(slide / every for every in slides)
+    if windows_in_it > MOST_EDGES:
+        return "no composite slide: the slides have no small common multiple"
+    edges = set()
+    for window, every in zip(windows, slides, strict=True):
+        first = Fraction(window.origin) % every
+        edges |= {first + every * k for k in range(int(slide / every))}
+        if window.range < every:
+            edges |= {(first + every * k + Fraction(window.range)) % slide for k in range(int(slide / every))}
+    number = float if any(isinstance(window.every, float) for window in windows) else int
+    many = f"{len(edges):,} edge{'' if len(edges) == 1 else 's'} in it"
+    if measure.kind != "time" and len(edges) <= MOST_TOLD:
+        many += f" ({', '.join(f'{number(at):g}' for at in sorted(edges))})"
+    return f"composite slide {measure.spelled(number(slide))}, {many}, {int(windows_in_it):,} windows"
