@@ -15,7 +15,7 @@ from windrow.step.results import Seen
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import Window
 from windrow.windows.durations import spelled
-from windrow.windows.sliding import composite_slide
+from windrow.windows.sliding import Composite
 
 
 def explain(query: Query, arrangement: Arrangement | None, seen: Mapping[str, Seen], rows: int, keys: int) -> str:
@@ -60,7 +60,9 @@ def _window(query: Query, plan: Plan, name: str, window: Window) -> list[tuple[s
     else:
         found.append(("algorithm", f"{plan.algorithms[name]}: {why(query, window)}"))
         found.append(("combines", _combines(plan.algorithms[name], window)))
-    found.append(("state", _state(plan, window)))
+    shares_slices = len(ring) > 1 and not window.per_row
+    held = f"{Composite([plan.windows[other] for other in ring]).held}, shared," if shares_slices else window.held
+    found.append(("state", _state(plan, held)))
     if query.store is not None:
         found.append(("store", _store(query, window)))
     if query.time is not None:
@@ -77,7 +79,7 @@ def _shared(windows: list[Window]) -> list[tuple[str, str]]:
         cost = shared_cost(windows)
         together = f"about {cost.together:.1f} per row for all {len(windows)} windows together"
         return [*found, ("combines", f"{together}; with a ring for each they would be {cost.alone:.1f}")]
-    found.append(("slide", composite_slide(windows)))
+    found.append(("slide", str(Composite(windows))))
     found.append(
         ("combines", "1 per row to fill the open slice; a few per result, whatever the range, for all together")
     )
@@ -95,13 +97,13 @@ def _combines(algorithm: str, window: Window) -> str:
     return bound if window.row_slices else f"1 per row to fill the open slice; {bound}"
 
 
-def _state(plan: Plan, window: Window) -> str:
+def _state(plan: Plan, held: str) -> str:
     compiled = [g.form for g in plan.arrangement.groups if g.form.compiled]
     numbers = sum(len(form.dtypes or ()) for form in compiled)
     size = sum(dtype.itemsize for form in compiled for dtype in form.dtypes or ())
     plain = " and objects" if len(compiled) < len(plan.arrangement.groups) else ""
     partial = f"{numbers} numbers ({size} bytes){plain}" if numbers else "objects"
-    return f"{window.held} per key, each {partial}"
+    return f"{held} per key, each {partial}"
 
 
 def _store(query: Query, window: Window) -> str:
