@@ -67,7 +67,9 @@ def test_many_ranges_share_one_flat_fit() -> None:
     before = of.combines
     live.push({"x": np.arange(100, 200)})
     assert (of.combines - before) / 100 <= 34
-    assert "flat_fit" in query.explain() and "composite slide 1 row, 1 edge in it (0), 32 windows" in query.explain()
+    assert (
+        "flat_fit" in query.explain() and "composite slide 1 row, with 1 edge in it (0), 32 windows" in query.explain()
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_the_composite_slide_is_what_is_cut(seed: int) -> None:
         windows[f"w{i}"] = win.sliding(size * unit, every=every * unit, origin=origin * unit, **on)
     query = windrow.Query(windows=windows, aggregates={"n": agg.count()})
     told = next(line for line in query.explain().splitlines() if line.startswith("  slide"))
-    slide, edges, begins = re.search(r"slide ([0-9.]+) .*, (\d+) edges? in it.*, (\d+) windows", told).groups()
+    slide, edges, begins = re.search(r"slide ([0-9.]+) .*, with (\d+) edges? in it.*, (\d+) windows", told).groups()
     length = round(float(slide) / unit)
     assert length <= 120, told
 

@@ -110,11 +110,6 @@ def sliced(form: Form, kernel: Any, access: Access, lift: Callable) -> Callable:
                         e += 1
                     p = lift(columns, masks, i)
                     o = 1
-                    if keep > e:  # nobody needs this slice: its rows are passed over
-                        o = 0
-                        p = identity
-                        e += 1
-                        f = e
                     i += 1
                     c += 1
                 else:

@@ -187,7 +187,6 @@ def _walk(facts, runs, rows, known, out, at):
         more = True
         while more:
             now = values[i] if i < z else runs.until[u]
-            slices = e - f
             # the windows that have ended here, each from the first slice that it begins with or before
             while f < e and (origin + due * every) + span <= now and status == DONE:
                 while f < e and ring[o + (f & m)] < due:
@@ -206,34 +205,26 @@ def _walk(facts, runs, rows, known, out, at):
             if status != DONE or i >= z:
                 more = False
             else:
-                number, after = least, now
-                if f < e:
-                    number = ring[o + ((e - 1) & m)]
-                    after = origin + (number + 1) * every
-                else:
+                number = ring[o + ((e - 1) & m)] if f < e else least
+                begins = f == e or now >= origin + (number + 1) * every
+                if begins:
                     number = next_edge(now, 0 * every, every, origin) - 1
+                if f == e:  # no window is open: row i may lie between two
                     due = max(least, next_edge(now, span, every, origin))
-                gap = number < due and f == e  # row i is in no window: between two, or before the first
-                if gap and slices == 0:
-                    after = origin + due * every  # no slice is open here: there is nothing to cut
-                elif now >= after:  # row i begins a slice
+                    begins = number >= due
+                if begins:  # row i begins a slice
                     if c == room:
                         status = NO_ROOM
                     elif e - (f if low < 0 else low) > m:
                         status = NO_RING
                     else:
-                        number = next_edge(now, 0 * every, every, origin) - 1
-                        out.cut_at[c], out.cut_keep[c] = i, e + 1 if gap else f
+                        out.cut_at[c], out.cut_keep[c] = i, f
                         c += 1
                         ring[o + (e & m)] = number
                         e += 1
-                        after = origin + (number + 1) * every
-                        if gap:  # of which nothing is needed
-                            f = e
-                            after = origin + due * every
                         peak = max(peak, e - f)
                 if status == DONE:
-                    i = seek(values, i + 1, z, min(after, (origin + due * every) + span))
+                    i = seek(values, i + 1, z, min(origin + (number + 1) * every, (origin + due * every) + span))
                 else:
                     more = False
         words[k, first + F], words[k, first + E], words[k, first + DUE] = f, e, due
@@ -256,15 +247,15 @@ MOST_EDGES, MOST_TOLD = 1_000_000, 8
 class Composite:
     """What periodic windows that share a ring repeat (paper 5 §2.3): the composite slide, and the edges in it.
 
-    The composite slide is the least common multiple of the slides. An edge is where a slice begins: where a window
-    begins, and where one ends that is followed by a gap. Windows that have an edge at one place share it.
+    The composite slide is the least common multiple of the slides. An edge is where a slice begins, which with Cutty is
+    where a window begins. Windows that begin at one place share it.
 
     >>> from windrow import win
     >>> shared = Composite([win.sliding(6, every=2), win.sliding(9, every=3)])
     >>> str(shared), shared.held
-    ('composite slide 6 rows, 4 edges in it (0, 2, 3, 4), 5 windows', 'at most 6 slices')
+    ('composite slide 6 rows, with 4 edges in it (0, 2, 3, 4), 5 windows', 'at most 6 slices')
     >>> str(Composite([win.sliding(1.5, every=0.5, on="mile"), win.tumbling(0.75, on="mile")]))
-    'composite slide 1.5 of mile, 4 edges in it (0, 0.5, 0.75, 1), 5 windows'
+    'composite slide 1.5 of mile, with 4 edges in it (0, 0.5, 0.75, 1), 5 windows'
     """
 
     def __init__(self, windows: Sequence[Any]) -> None:
@@ -277,12 +268,9 @@ class Composite:
         edges: set[Fraction] = set()
         self.spans: list[tuple[Fraction, Fraction]] = []  # where windows begin, and how long they are
         for window, every in zip(windows, slides, strict=True) if self.repeats else ():
-            span = Fraction(window.range)
             begins = [Fraction(window.origin) % every + every * k for k in range(int(self.slide / every))]
-            self.spans += [(begin, span) for begin in begins]
+            self.spans += [(begin, Fraction(window.range)) for begin in begins]
             edges.update(begins)
-            if span < every:
-                edges.update((begin + span) % self.slide for begin in begins)
         self.edges = sorted(edges)
 
     def __str__(self) -> str:
@@ -290,7 +278,7 @@ class Composite:
             return "no composite slide: the windows are along different measures"
         if not self.repeats:
             return "no composite slide: the slides have no small common multiple"
-        told = f"{len(self.edges):,} edge{'' if len(self.edges) == 1 else 's'} in it"
+        told = f"with {len(self.edges):,} edge{'' if len(self.edges) == 1 else 's'} in it"
         if self.measure.kind != "time" and len(self.edges) <= MOST_TOLD:
             told += f" ({', '.join(f'{self.number(at):g}' for at in self.edges)})"
         return f"composite slide {self.measure.spelled(self.number(self.slide))}, {told}, {self.windows:,} windows"

@@ -127,7 +127,6 @@ class Evicting(UserDefined):
     described: ClassVar[str] = "not deterministic: no row tells which windows it will be in (paper 3 §3.2)"
     sliced: ClassVar[str] = "falls back to one slice per row: the class evicts the oldest rows"
     row_slices: ClassVar[bool] = True
-    deterministic: ClassVar[bool] = False
 
     @property
     def held(self) -> str:
