@@ -53,9 +53,8 @@ class Stepping:
         return results
 
     def _count(self, rows: int, combines: int, results: Results) -> None:
-        counts, shared = self.counts, self.plan.shared
-        rings = [seen for name, seen in results.seen.items() if name not in shared]
-        rings += [results.seen[name] for name in shared[:1]]  # all that share say the same
+        counts = self.counts
+        rings = [seen for name, seen in results.seen.items() if name == self.plan.ring(name)[0]]  # all that share agree
         slices = sum(seen.slices for seen in rings)
         fill = rows * len(rings) - slices
         counts.rows += rows

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import windrow
-from tests.query.own_windows import Counted
+from tests.query.own_windows import Counted, LastRows, Quiet
 from windrow import agg, win
 from windrow.swag import ALGORITHMS
 
@@ -22,7 +22,11 @@ WINDOWS = {
     "trailing rows": win.trailing(6),
     "trailing time": win.trailing("40 seconds"),
     "trailing left": win.trailing("40 seconds", closed="left"),
+    "trailing shared": {"5": win.trailing(5), "6": win.trailing(6)},
+    "trailing left shared": {t: win.trailing(f"{t} seconds", closed="left") for t in ("35", "40")},
     "user-defined": win.user_defined(Counted),
+    "user-defined by time": win.user_defined(Quiet(9_000_000)),
+    "user-defined by eviction": win.user_defined(LastRows(4, 11_000_000)),
 }
 #: both raise for a value of 666, the one compiled, the other in plain Python; neither is commutative
 COMPILED = windrow.Aggregate(
@@ -46,7 +50,7 @@ def rows(rnd: random.Random, begin: int, count: int, bad: bool) -> dict[str, np.
     values = np.array([rnd.randrange(100) for _ in range(count)])
     if bad:
         values[rnd.randrange(count)] = 666
-    return {"t": times, "k": np.array([rnd.randrange(3) for _ in range(count)]), "x": values}
+    return {"t": times, "ts": times, "k": np.array([rnd.randrange(3) for _ in range(count)]), "x": values}
 
 
 @pytest.mark.parametrize("of", [COMPILED, PLAIN], ids=["compiled", "plain"])

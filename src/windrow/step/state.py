@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from windrow.engine.due import Due
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_loops import by_row, by_row_waiting, shared, slice_at, sliced
+from windrow.engine.keyed_ranges import by_ranges, by_ranges_waiting
 from windrow.engine.table import Table, bits
 from windrow.engine.walking import WalkState
 from windrow.engine.walks import HIGHEST, LOWEST
@@ -21,38 +22,44 @@ from windrow.step.shelf import Shelf
 from windrow.step.stored import StoredWindow
 from windrow.swag import ALGORITHMS
 from windrow.swag.flat_fit import traverse
-from windrow.windows.base import ROWS, TIME, Window
+from windrow.windows.base import TIME, Window
 
 #: words that every key has: how many rows it had, and when it is due
 COUNT, DUE = 0, 1
-#: the name, among windows, of the ring that many share
-SHARED = ""
 
 
 class GroupState:
-    """The partials of one window and one group of aggregates."""
+    """The partials of one window, or of several that share a ring, and one group of aggregates."""
 
-    def __init__(self, table: Table, window: Window | None, group: Group, algorithm: str) -> None:
-        """`window` is None for many windows over one ring."""
+    def __init__(self, table: Table, windows: Sequence[Window], group: Group, algorithm: str) -> None:
         kept = ALGORITHMS[algorithm].algorithm
         form = _form_for(group, algorithm)
         self.windows = KeyedWindows(table, form, kept)
         self.queue: KeyedWindows | None = None
-        self.window = window
-        if window is not None and window.per_row and getattr(window, "waits", False):
+        self.shared, self.per_row = len(windows) > 1, windows[0].per_row
+        if self.per_row and getattr(windows[0], "waits", False):
             self.queue = KeyedWindows(table, form, ALGORITHMS["recalculate"].algorithm)
         self.parts = [self.windows] if self.queue is None else [self.windows, self.queue]
 
     def loop(self, over_slices: bool) -> Callable:
         """The loop that takes rows through the windows, or slices that were folded elsewhere."""
-        windows, window = self.windows, self.window
+        windows, queue = self.windows, self.queue
         what, lift = (" of slices", slice_at(windows.form)) if over_slices else ("", windows.form.lift_at)
-        if window is None:
-            return windows.loop("shared" + what, shared, lift, lambda: traverse(windows.form))
-        if not window.per_row:
+        waiting = () if queue is None else (queue.kernel, queue.access())
+
+        def jumps() -> Callable:
+            return traverse(windows.form)
+
+        if not self.per_row:
+            if self.shared:
+                return windows.loop("shared" + what, shared, lift, jumps)
             return windows.loop("sliced" + what, sliced, lift)
-        if self.queue is not None:
-            return windows.loop("by row, waiting", by_row_waiting, self.queue.kernel, self.queue.access())
+        if self.shared:
+            if queue is not None:
+                return windows.loop("by ranges, waiting", by_ranges_waiting, jumps, *waiting)
+            return windows.loop("by ranges", by_ranges, jumps)
+        if queue is not None:
+            return windows.loop("by row, waiting", by_row_waiting, *waiting)
         return windows.loop("by row", by_row)
 
 
@@ -76,7 +83,7 @@ class State:
             lowest = -np.inf if dtype.kind == "f" else LOWEST
             self.newest[measure] = self.table.add(bits([lowest], [dtype]))
         self.walks: dict[str, WalkState] = {}
-        self.groups: dict[str, list[GroupState]] = {}
+        self.groups: dict[tuple[str, ...], list[GroupState]] = {}  # by the windows of a ring
         self.stored: dict[str, StoredWindow] = {}
         called = f"query {secrets.token_hex(8)}"  # what the names of all that is in a store begin with
         for name, window in plan.windows.items():
@@ -86,21 +93,24 @@ class State:
                 self.stored[name] = StoredWindow(window, plan.arrangement.groups, walk, shelf)
                 continue
             self.walks[name] = window.state_over(self.table, plan.dtype(window), plan.columns)
-            if name not in plan.shared:
-                self.groups[name] = [
-                    GroupState(self.table, window, group, plan.algorithms[name]) for group in plan.arrangement.groups
-                ]
+            if plan.ring(name) == (name,):
+                self._keep((name,), plan.algorithms[name])
         self.ring: SharedRing | None = None
-        if plan.shared:
-            self.ring = SharedRing(self.table)
-            self.groups[SHARED] = [GroupState(self.table, None, group, "flat_fit") for group in plan.arrangement.groups]
+        for ring in plan.rings:
+            if not plan.windows[ring[0]].per_row:
+                self.ring = SharedRing(self.table)
+            self._keep(ring, "flat_fit")
         self.parts = self._all_parts()  # all that has blocks of slots
         self.due = Due()
         self.until = LOWEST  # event time
         #: the windows by event time, which are due at some time
         self.timed = [(name, window) for name, window in plan.windows.items() if window.measure == TIME]
-        self.counted = any(window.measure == ROWS or window.by_content for window in plan.windows.values())
+        self.counted = any(window.numbers_rows for window in plan.windows.values())
         self._saved: tuple[np.ndarray, np.ndarray, int] | None = None
+
+    def _keep(self, ring: tuple[str, ...], algorithm: str) -> None:
+        windows = [self.plan.windows[name] for name in ring]
+        self.groups[ring] = [GroupState(self.table, windows, g, algorithm) for g in self.plan.arrangement.groups]
 
     def _all_parts(self) -> list[WalkState | KeyedWindows | StoredWindow]:
         trees = (part for walk in self.walks.values() for part, _ in walk.kept)

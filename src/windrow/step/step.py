@@ -22,8 +22,8 @@ from windrow.engine.walks import HIGHEST, LOWEST, ready
 from windrow.sharing.groups import Answer, Group
 from windrow.step.errors import named
 from windrow.step.results import Ended, Results, Seen
-from windrow.step.state import COUNT, SHARED, GroupState, State
-from windrow.windows.base import ROWS, TIME, StepRows, Window
+from windrow.step.state import COUNT, GroupState, State
+from windrow.windows.base import ROWS, TIME, StepRows
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +104,9 @@ def step(
             now = np.full_like(newest[window.measure], highest) if closing else newest[window.measure]
         runs = Runs(every, runs_begin, runs_end, now)
         if window.per_row:
-            by_row[name] = _by_row(state, name, window, runs, full, given, keep)
+            ring = plan.ring(name)
+            if name == ring[0]:  # the others are answered with it
+                by_row |= _by_row(state, ring, runs, full, given, keep)
             continue
         if name in state.stored:
             found = state.stored[name].walked(runs, full, closing, plan.partial)
@@ -112,7 +114,7 @@ def step(
             found = window.walk(state.walks[name], runs, full, closing, plan.partial)
         most = int(found.peak[0]) if len(every) == 1 else int(found.peak.max(initial=0))
         seen[name] = Seen(len(found.win_at), len(found.cut_at), most)
-        if name in plan.shared:
+        if plan.ring(name) != (name,):
             walked[name] = found
         else:
             ended[name] = _ended(state, name, runs, found, given, keep)
@@ -172,7 +174,7 @@ def _ended(state: State, name: str, runs: Runs, found: Walked, given: Given, kee
     if name in state.stored:
         answers = state.stored[name].ended(runs, found, given.read, where)
     else:
-        answers = _answers(state, name, slices, cuts, wins, found.peak, given, keep, where)
+        answers = _answers(state, (name,), slices, cuts, wins, found.peak, given, keep, where)
     return _told(name, runs, found, state.plan.arrangement.finished(answers))
 
 
@@ -194,7 +196,7 @@ def _shared(
         name = list(walked)[j]
         return f"window '{name}' from {walked[name].start[place - sizes[j]]} to {walked[name].end[place - sizes[j]]}"
 
-    answers = _answers(state, SHARED, merged.runs, merged.cuts, merged.wins, merged.peak, given, keep, where)
+    answers = _answers(state, tuple(walked), merged.runs, merged.cuts, merged.wins, merged.peak, given, keep, where)
     back = np.empty(len(merged.order), np.int64)
     back[merged.order] = np.arange(len(back))
     ended = {}
@@ -212,12 +214,12 @@ def _told(name: str, runs: Runs, found: Walked, answers: dict[str, Answer]) -> E
 
 
 def _answers(
-    state: State, name: str, runs: SliceRuns, cuts: Cuts, wins: Wins, peak: np.ndarray, given: Given,
+    state: State, ring: tuple[str, ...], runs: SliceRuns, cuts: Cuts, wins: Wins, peak: np.ndarray, given: Given,
     keep: bool, where: Callable[[int], str],
 ) -> dict[str, Answer]:  # fmt: skip
     """Takes the rows through the ring of each group of aggregates."""
     answers: dict[str, Answer] = {}
-    for g, (group, kept) in enumerate(zip(state.plan.arrangement.groups, state.groups[name], strict=True)):
+    for g, (group, kept) in enumerate(zip(state.plan.arrangement.groups, state.groups[ring], strict=True)):
         kept.windows.begin(runs.key, peak, keep)
         out, valid = group.room(len(wins.at))
         data = given.data(kept.windows, group, g)
@@ -230,28 +232,36 @@ def _answers(
 
 
 def _by_row(
-    state: State, name: str, window: Window, runs: Runs, rows: StepRows, given: Given, keep: bool
-) -> dict[str, Answer]:
-    plan = state.plan
+    state: State, ring: tuple[str, ...], runs: Runs, rows: StepRows, given: Given, keep: bool
+) -> dict[str, dict[str, Answer]]:
+    """Windows by row: one, or several that share a ring of rows. They differ in where they begin, not in their end."""
+    plan, n = state.plan, len(rows)
 
     def where(found: ByRow, i: int) -> str:
-        return f"the window of row {i}: {found.hi[i] - found.lo[i]} rows" if i >= 0 else f"window '{name}'"
+        return f"the window of row {i}: {found.hi[i] - found.lo[i]} rows" if i >= 0 else f"window '{ring[0]}'"
 
-    if name in state.stored:
-        return plan.arrangement.finished(state.stored[name].by_row(runs, rows, given.read, where))
-    found: ByRow = window.bounds(state.walks[name], runs, rows)
-    stretches = RowRuns(runs.key, runs.begin, runs.end, found.first, found.keep)
+    if ring[0] in state.stored:
+        return {ring[0]: plan.arrangement.finished(state.stored[ring[0]].by_row(runs, rows, given.read, where))}
+    bounds: list[ByRow] = [plan.windows[name].bounds(state.walks[name], runs, rows) for name in ring]
+    first = bounds[0]
+    lo = first.lo if len(ring) == 1 else np.concatenate([found.lo for found in bounds])
+    stretches = RowRuns(runs.key, runs.begin, runs.end, first.first, first.keep)
     answers: dict[str, Answer] = {}
-    for g, (group, kept) in enumerate(zip(plan.arrangement.groups, state.groups[name], strict=True)):
-        kept.windows.begin(runs.key, found.peak, keep)
+    for g, (group, kept) in enumerate(zip(plan.arrangement.groups, state.groups[ring], strict=True)):
+        kept.windows.begin(runs.key, first.peak, keep)
         if kept.queue is not None:
-            kept.queue.begin(runs.key, found.waiting + 1, keep)
-        out, valid = group.room(len(rows))
-        ranges = _given(kept.windows, stretches, found.lo, found.hi)
+            kept.queue.begin(runs.key, first.waiting + 1, keep)
+        out, valid = group.room(len(lo))
+        ranges = _given(kept.windows, stretches, lo, first.hi)
         all_given = (*ranges, *given.data(kept.windows, group, g), out, valid)
-        _looped(kept, kept.loop(False), all_given, np.array([0, -1]), lambda i: where(found, i))
+        _looped(kept, kept.loop(False), all_given, np.array([0, -1]), lambda i: where(first, i))
         answers.update(group.answers(out, valid))
-    return plan.arrangement.finished(answers)
+    if len(ring) == 1:
+        return {ring[0]: plan.arrangement.finished(answers)}
+    return {
+        name: plan.arrangement.finished({a: answer.at(slice(j * n, (j + 1) * n)) for a, answer in answers.items()})
+        for j, name in enumerate(ring)
+    }
 
 
 def _given(windows: KeyedWindows, *arrays: np.ndarray | tuple[np.ndarray, ...]) -> tuple:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -82,6 +82,11 @@ class Window:
         raise NotImplementedError
 
     @property
+    def numbers_rows(self) -> bool:
+        """Whether a row's number in its key matters: then a key that had rows cannot be forgotten."""
+        return self.measure == ROWS or self.by_content
+
+    @property
     def last_rows(self) -> int | None:
         """How many rows there are in every window by row, the row itself included; None: it depends."""
         return None
@@ -132,8 +137,15 @@ class Window:
         """What is kept of a key, at most."""
         return "one slice"
 
-    #: its slices may be shared with other windows along the same measure
-    shares: ClassVar[bool] = False
+    @property
+    def ring(self) -> Hashable:
+        """Windows with an equal one can share a ring of slices, or of rows, and one FlatFIT. None: it has its own."""
+        return None
+
+    @property
+    def length(self) -> float:
+        """Of windows by row that share a ring: how long they are, along their measure."""
+        raise NotImplementedError
 
     @property
     def late_slices(self) -> bool:

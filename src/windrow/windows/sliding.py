@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,7 +44,6 @@ class Periodic(Window):
     """[origin + k·every, origin + k·every + range) for each k."""
 
     kind: ClassVar[str] = "sliding"
-    shares: ClassVar[bool] = True
     described: ClassVar[str] = "periodic: a row's place tells which windows begin with it"
     range: Any
     every: Any
@@ -64,7 +66,12 @@ class Periodic(Window):
 
     @property
     def held(self) -> str:
-        return f"at most {math.ceil(self.range / self.every) + 1:,} slices"
+        most = math.ceil(Fraction(self.range) / Fraction(self.every))  # as many as windows are open
+        return f"at most {most:,} slice{'' if most == 1 else 's'}"
+
+    @property
+    def ring(self) -> Hashable:
+        return "slices"  # along whatever measure: a slice begins where any of them begins
 
     def state(self, table: Table, dtype: Any) -> WalkState:
         return WalkState(table, dtype, words=[0])
@@ -231,3 +238,59 @@ def _walk(facts, runs, rows, known, out, at):
         i = -1
     at[0], at[1], at[2], at[3] = u, -1, c, w
     return DONE
+
+
+#: edges that can be listed, and that a person reads
+MOST_EDGES, MOST_TOLD = 1_000_000, 8
+
+
+class Composite:
+    """What periodic windows that share a ring repeat (paper 5 §2.3): the composite slide, and the edges in it.
+
+    The composite slide is the least common multiple of the slides. An edge is where a slice begins, which with Cutty is
+    where a window begins. Windows that begin at one place share it.
+
+    >>> from windrow import win
+    >>> shared = Composite([win.sliding(6, every=2), win.sliding(9, every=3)])
+    >>> str(shared), shared.held
+    ('composite slide 6 rows, with 4 edges in it (0, 2, 3, 4), 5 windows', 'at most 6 slices')
+    >>> str(Composite([win.sliding(1.5, every=0.5, on="mile"), win.tumbling(0.75, on="mile")]))
+    'composite slide 1.5 of mile, with 4 edges in it (0, 0.5, 0.75, 1), 5 windows'
+    """
+
+    def __init__(self, windows: Sequence[Any]) -> None:
+        self.measure, self.one_measure = windows[0].measure, len({window.measure for window in windows}) == 1
+        self.number = float if any(isinstance(window.every, float) for window in windows) else int
+        slides = [Fraction(window.every) for window in windows]
+        self.slide = Fraction(math.lcm(*(s.numerator for s in slides)), math.gcd(*(s.denominator for s in slides)))
+        self.windows = int(sum(self.slide / every for every in slides))
+        self.repeats = self.one_measure and self.windows <= MOST_EDGES
+        edges: set[Fraction] = set()
+        self.spans: list[tuple[Fraction, Fraction]] = []  # where windows begin, and how long they are
+        for window, every in zip(windows, slides, strict=True) if self.repeats else ():
+            begins = [Fraction(window.origin) % every + every * k for k in range(int(self.slide / every))]
+            self.spans += [(begin, Fraction(window.range)) for begin in begins]
+            edges.update(begins)
+        self.edges = sorted(edges)
+
+    def __str__(self) -> str:
+        if not self.one_measure:
+            return "no composite slide: the windows are along different measures"
+        if not self.repeats:
+            return "no composite slide: the slides have no small common multiple"
+        told = f"with {len(self.edges):,} edge{'' if len(self.edges) == 1 else 's'} in it"
+        if self.measure.kind != "time" and len(self.edges) <= MOST_TOLD:
+            told += f" ({', '.join(f'{self.number(at):g}' for at in self.edges)})"
+        return f"composite slide {self.measure.spelled(self.number(self.slide))}, {told}, {self.windows:,} windows"
+
+    @property
+    def held(self) -> str:
+        """How many slices there are at most: as many as edges in a window that is open."""
+        if not self.repeats:
+            return "all slices of the longest window"
+        twice, most = [*self.edges, *(edge + self.slide for edge in self.edges)], 0
+        for begin, span in self.spans:
+            whole, rest = divmod(span, self.slide)
+            inside = bisect_left(twice, begin + rest) - bisect_left(twice, begin)
+            most = max(most, int(whole) * len(self.edges) + inside)
+        return f"at most {most:,} slice{'' if most == 1 else 's'}"

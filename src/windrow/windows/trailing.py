@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -54,6 +55,14 @@ class Trailing(Window):
     @property
     def held(self) -> str:
         return f"{self.range:,} rows" if self.measure == ROWS else "the rows in the window"
+
+    @property
+    def ring(self) -> Hashable:
+        return self.measure, self.closed  # those end with the same row, whatever their range
+
+    @property
+    def length(self) -> float:
+        return float(self.range)
 
     def state(self, table: Table, dtype: Any) -> WalkState:
         return WalkState(table, dtype, words=[0])
