@@ -166,8 +166,9 @@ def test_both_forms_by_turns_and_states_saved(name: str, monkeypatch: pytest.Mon
             assert words(live.push(table(part))) == brute.push(part)
 
 
-def _broken(state: Any, name: str, window: Any, runs: Any, rows: Any, *_: Any) -> Any:
-    window.bounds(state.walks[name], runs, rows)
+def _broken(state: Any, ring: Any, runs: Any, rows: Any, *_: Any) -> Any:
+    for name in ring:
+        state.plan.windows[name].bounds(state.walks[name], runs, rows)
     raise Broken
 
 

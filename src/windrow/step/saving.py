@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias, TypedDict, cast
+from typing import NotRequired, TypeAlias, TypedDict, cast
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Saved(TypedDict):
     walks: list[SavedWalk]
     trees: list[SavedWindows]  # what kinds of windows keep themselves
     groups: list[SavedWindows]
-    stored: list  # of windows in a store, what is in memory and where the rest is
+    stored: NotRequired[list]  # of windows in a store, what is in memory and where the rest is
 
 
 def saved(pairs: Iterable[tuple[str, object]]) -> Saved:
@@ -53,11 +53,12 @@ def dump(state: State, keys: np.ndarray) -> Saved:
     for part, group in _kept(state):
         groups.append(_dump_windows(part, group.of, keys))
         _without_blocks(part, words)
-    stored = [window.dump(keys) for window in state.stored.values()]
-    return {
+    content: Saved = {
         "width": words.shape[1], "words": words.ravel(), "walks": walks, "trees": trees, "groups": groups,
-        "stored": stored,
     }  # fmt: skip
+    if state.stored:
+        content["stored"] = [window.dump(keys) for window in state.stored.values()]
+    return content
 
 
 def _without_blocks(part: KeyedWindows, words: np.ndarray) -> None:
@@ -78,7 +79,7 @@ def load(state: State, content: Saved, keys: np.ndarray) -> None:
             _load_windows(part, of, keys, next(trees))
     for (part, group), dumped in zip(_kept(state), content["groups"], strict=True):
         _load_windows(part, group.of, keys, dumped)
-    for window, dumped in zip(state.stored.values(), content["stored"], strict=True):
+    for window, dumped in zip(state.stored.values(), content.get("stored", []), strict=True):
         window.load(dumped, keys)
     due = state.table.words[keys, DUE]
     there = due < np.iinfo(np.int64).max
