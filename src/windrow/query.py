@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from windrow.aggregates.adopted import adopted, is_aggregator
 from windrow.aggregates.base import Aggregate
+from windrow.engine.threads import checked
 from windrow.errors import WindrowError
 from windrow.identity import facts
 from windrow.stores.base import Store
@@ -72,6 +73,9 @@ class Query:
         changes_only: a result only where it differs from the key's last one.
         partial: windows that the data ends inside, too.
         strict: a row that must be rejected is an error.
+        threads: how many threads `run` uses for a table in this process. None: as many as WINDROW_THREADS says, else
+            all cores for a large table and one for a small one. Never changes an answer, not by a bit. Aggregates and
+            windows in plain Python run in one.
 
     >>> import windrow
     >>> from windrow import agg, win
@@ -94,6 +98,7 @@ class Query:
         changes_only: bool = False,
         partial: bool = False,
         strict: bool = False,
+        threads: int | None = None,
     ) -> None:
         self.named = isinstance(windows, Mapping)
         self.windows: dict[str, Window] = dict(windows) if isinstance(windows, Mapping) else {ONLY: windows}
@@ -105,6 +110,7 @@ class Query:
         self.lateness = 0 if lateness is None else micros(lateness)
         self.algorithm, self.store, self.favor = algorithm, store, favor
         self.changes_only, self.partial, self.strict = bool(changes_only), bool(partial), bool(strict)
+        self.threads = None if threads is None else checked(threads)
         self.report = Report()  # of the last run
         self._check(lateness)
 

@@ -57,6 +57,8 @@ CHANGED = [  # what is in the good query, what stands there instead, what is sai
     ('lateness = "10 minutes"', 'algorithm = "subtract_on_evict"', ":3: ", "max"),
     ('lateness = "10 minutes"', 'favor = "speed"', ":3: favor is throughput or latency, not 'speed'"),
     ('lateness = "10 minutes"', 'slicing = "bread"', ":3: unknown key 'slicing'"),
+    ('lateness = "10 minutes"', 'threads = "two"', ":3: 'threads' is a whole number, not 'two'"),
+    ('lateness = "10 minutes"', "threads = 0", ":3: threads is a whole number of at least 1, not 0"),
     ('lateness = "10 minutes"', "strict = 1", ":3: 'strict' is true or false, not 1"),
     ('lateness = "10 minutes"', 'partial = "yes"', ":3: 'partial' is true or false"),
     ('lateness = "10 minutes"', 'store = "rocksdb"', ":3: 'store' is a table"),

@@ -19,9 +19,10 @@ import pytest
 import windrow
 from tests.test_kernels import run
 from windrow import agg, win
-from windrow.engine.periodic import periodic_cuts
-from windrow.engine.sessions import session_cuts
+from windrow.engine.cutting import sorted_cuts
 from windrow.errors import WindrowError
+from windrow.windows.base import TIME
+from windrow.windows.kinds import Periodic, Session
 
 #: where the values of a case lie
 PLACES = [0, 0, -1000, 2**62 - 5000, -(2**62)]
@@ -138,9 +139,6 @@ def test_periodic_over_floats() -> None:
 def test_a_billion_empty_windows_are_passed_in_one_step() -> None:
     far = [-(2**62), 0, 2**62]
     check(win.sliding(1, every=1, on="v"), [far], [(0, x, x + 1, [i]) for i, x in enumerate(far)], random.Random(0))
-    flags = np.zeros(3, bool)
-    periodic_cuts(np.array(far), [0, 3], 1, 1, 0, flags)
-    assert flags.all()
 
 
 @pytest.mark.parametrize("far", [2**63 - 6, -(2**63) + 5])
@@ -282,9 +280,9 @@ def test_cuts_at_every_edge() -> None:
         seg = np.cumsum([0, *map(len, keys)])
         values = np.array([x for values in keys for x in values], np.int64)
         every, span, origin, gap = rng.choice([1, 3, 4, 10]), rng.randint(1, 25), rng.choice([0, -3, 10**12]), 5
-        begins, sessions = np.zeros((2, len(values)), bool)
-        periodic_cuts(values, seg, span, every, origin, begins)
-        session_cuts(values, seg, gap, sessions)
+        codes = np.repeat(np.arange(len(keys)), [len(mine) for mine in keys])
+        windows = Periodic(span, every, origin, TIME), Session(gap, TIME)
+        begins, sessions = (np.isin(np.arange(len(values)), sorted_cuts(codes, values, w.edges).rows) for w in windows)
         for k, mine in enumerate(keys):
             for i, x in enumerate(mine):
                 at, before = seg[k] + i, mine[i - 1]

@@ -16,6 +16,7 @@ import pickle  # numba's own format for machine code; no state of ours
 import secrets
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -44,6 +45,18 @@ def number_functions_apart() -> None:
 
 number_functions_apart()
 os.register_at_fork(after_in_child=number_functions_apart)
+
+
+_MAKING = threading.RLock()
+
+
+def once(memo: dict, key: Any, make: Callable[[], Any]) -> Any:
+    """memo[key], made where it is not there; once, whichever of several threads is the first to ask."""
+    if key not in memo:
+        with _MAKING:
+            if key not in memo:
+                memo[key] = make()
+    return memo[key]
 
 
 def plain(function: Callable) -> Callable:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
+import numpy as np
+
 from windrow.engine.forms import Form
 
 
@@ -73,6 +75,84 @@ def fold(form: Form) -> Callable:
                     a = z
                 else:
                     a = end + 1
+            put(slices, j, p)
+
+    return run
+
+
+#: so many rows of a slice are worth four sums side by side: a sum waits for the one before it, four do not
+LONG = 64
+FOUR = np.uint64(4)
+
+
+def fold_sorted(form: Form, commutative: bool) -> Callable:
+    """`run(columns, masks, cuts, slices)`: slice j holds the rows cuts[j] to cuts[j + 1]. None is empty."""
+    combine, put, lift_at = form.combine, _put(form), form.lift_at
+    fold_four, four = _four(form, commutative), form.compiled
+
+    @form.whole
+    def run(columns, masks, cuts, slices):
+        for j in range(len(cuts) - 1):
+            a, z = cuts[j], cuts[j + 1]
+            if not four or z - a < LONG:
+                p = lift_at(columns, masks, a)
+                for i in range(a + 1, z):
+                    p = combine(p, lift_at(columns, masks, i))
+            else:
+                p = fold_four(columns, masks, a, z)
+            put(slices, j, p)
+
+    return run
+
+
+def _four(form: Form, commutative: bool) -> Callable:
+    """(columns, masks, a, z): the partial of rows a to z, at least four, from four sums side by side.
+
+    Where rows may be combined in any order, each takes every fourth row: four neighbours at a time are vector code.
+    Otherwise each takes a quarter of the rows.
+    """
+    combine, lift_at = form.combine, form.lift_at
+
+    @form.whole
+    def fold_four(columns, masks, a, z):
+        n = np.uint64((z - a) >> 2)
+        apart, step = n, np.uint64(1)
+        if commutative:
+            apart, step = np.uint64(1), FOUR
+        a0 = np.uint64(a)
+        a1, a2, a3 = a0 + apart, a0 + apart + apart, a0 + apart + apart + apart
+        p0, p1, p2, p3 = (
+            lift_at(columns, masks, a0), lift_at(columns, masks, a1), lift_at(columns, masks, a2),
+            lift_at(columns, masks, a3),
+        )  # fmt: skip
+        for i in range(np.uint64(1), n):
+            at = i * step
+            p0 = combine(p0, lift_at(columns, masks, a0 + at))
+            p1 = combine(p1, lift_at(columns, masks, a1 + at))
+            p2 = combine(p2, lift_at(columns, masks, a2 + at))
+            p3 = combine(p3, lift_at(columns, masks, a3 + at))
+        p = combine(combine(p0, p1), combine(p2, p3))
+        for i in range(a0 + FOUR * n, np.uint64(z)):
+            p = combine(p, lift_at(columns, masks, i))
+        return p
+
+    return fold_four
+
+
+def fold_mixed(form: Form) -> Callable:
+    """`run(columns, masks, slice_of, slices)`: row i goes into slice slice_of[i]; slices are numbered as they begin."""
+    combine, get, put, lift_at = form.combine, form.get, _put(form), form.lift_at
+
+    @form.whole
+    def run(columns, masks, slice_of, slices):
+        count = 0
+        for i in range(np.uint64(len(slice_of))):
+            j = slice_of[i]
+            p = lift_at(columns, masks, i)
+            if j < count:
+                p = combine(get(slices, j), p)
+            else:
+                count += 1
             put(slices, j, p)
 
     return run

@@ -18,7 +18,9 @@ from windrow.windows.durations import spelled
 from windrow.windows.sliding import Composite
 
 
-def explain(query: Query, arrangement: Arrangement | None, seen: Mapping[str, Seen], rows: int, keys: int) -> str:
+def explain(
+    query: Query, arrangement: Arrangement | None, seen: Mapping[str, Seen], rows: int, keys: int, threads: int = 1
+) -> str:
     """The plan; with what was seen where the query has run over data."""
     arrangement = arrangement or arrange(query.aggregates, _numbers(query))
     plan = planned(query, query.windows, arrangement, {}, {})
@@ -32,7 +34,8 @@ def explain(query: Query, arrangement: Arrangement | None, seen: Mapping[str, Se
             lines.append(f"  {'measured':<11}{what.windows:,} results from {what.slices:,} slices; {held}")
     lines += ["", *_aggregates(arrangement)]
     if rows:
-        lines += ["", f"measured over {rows:,} rows of {keys:,} {'key' if keys == 1 else 'keys'}"]
+        by = "1 thread" if threads == 1 else f"{threads} threads"
+        lines += ["", f"measured over {rows:,} rows of {keys:,} {'key' if keys == 1 else 'keys'}, in {by}"]
     return "\n".join(lines)
 
 

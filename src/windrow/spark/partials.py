@@ -19,7 +19,7 @@ from windrow import frames
 from windrow.engine.grouping import factorize, order
 from windrow.engine.inputs import object_array
 from windrow.engine.snapshot import packed, unpacked
-from windrow.local.batch import FOREVER
+from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.local.intake import Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query

@@ -86,6 +86,7 @@ class SortedRows:
         """The query over the keys as they were split; rows come in order here, so none is late."""
         query = copy.copy(self.query)
         query.by, query.lateness, query.store = self.by, 0, None
+        query.threads = 1  # a core of Spark's is a task's
         return query
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from windrow.aggregates.base import Aggregate
+from windrow.engine.cutting import Edges
 from windrow.engine.inputs import Column
 from windrow.engine.table import Table
 from windrow.engine.walking import ByRow, Runs, Walked, WalkState
@@ -152,8 +153,9 @@ class Window:
         """Whether a row tells its slice, whatever came before it: rows may be folded in any order."""
         return False
 
-    def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
-        """Where `late_slices`: sets `flags` at rows, sorted within each segment, that begin a slice at any edge."""
+    @property
+    def edges(self) -> Edges:
+        """Where `late_slices`: at which times slices are cut, so that each window is a run of whole slices."""
         raise NotImplementedError
 
     #: starts and ends are told in event time, where there is one, whatever it is measured along
@@ -163,6 +165,11 @@ class Window:
     def reads_any_column(self) -> bool:
         """Whether it is a user's code that does not say which columns it reads."""
         return False
+
+    @property
+    def in_python(self) -> bool:
+        """Whether it calls a user's code, which may be plain Python: that runs in one thread at a time."""
+        return self.reads_any_column
 
     @property
     def reach(self) -> int | None:

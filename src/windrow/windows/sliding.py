@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from windrow.aggregates.base import Aggregate
-from windrow.engine.periodic import periodic_cuts
+from windrow.engine.cutting import Edges
 from windrow.engine.table import Table
 from windrow.engine.walking import (
     BASE,
@@ -35,6 +35,8 @@ from windrow.errors import WindrowError
 from windrow.swag.mta_ranges import Clock
 from windrow.windows.base import ROWS, TIME, Measure, StepRows, Trees, Window
 
+#: windows for which room is made before they are counted
+MANY = 1 << 24
 #: the number of the next window to be reported; the ring holds the number of the window that each slice begins with
 DUE = OWN
 
@@ -78,9 +80,13 @@ class Periodic(Window):
 
     def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
         values = rows.measures[self.measure]
-        if len(values) > 1024:
-            state.enlarge(runs.key, self._slices(state, runs, values))
-        return walk(_walk, state, self._facts(state.dtype, values), runs, (values,), min(len(values), 1024))
+        room = len(values)
+        if room > 1024:
+            reach = values[runs.end - 1].astype(np.float64) - values[np.minimum(runs.begin, len(values) - 1)]
+            reach = np.where(runs.end > runs.begin, np.maximum(reach, 0), 0)
+            state.enlarge(runs.key, self._slices(state, runs, reach))
+            room = self._windows(runs, reach)
+        return walk(_walk, state, self._facts(state.dtype, values), runs, (values,), room)
 
     storable: ClassVar[bool] = True
 
@@ -110,12 +116,16 @@ class Periodic(Window):
         state.trim(runs.key, np.maximum(first, end - 1))
         return found._replace(win_lo=lo, keep=keep)
 
-    def _slices(self, state: WalkState, runs: Runs, values: np.ndarray) -> np.ndarray:
+    def _slices(self, state: WalkState, runs: Runs, reach: np.ndarray) -> np.ndarray:
         """The most slices that each key has during a step: those that it begins with stay until the step is over."""
-        reach = values[runs.end - 1].astype(np.float64) - values[np.minimum(runs.begin, len(values) - 1)]
-        new = np.minimum(runs.end - runs.begin, np.maximum(reach, 0) // self.every + 2)
+        new = np.minimum(runs.end - runs.begin, reach // self.every + 2)
         held = state.word(runs.key, E) - state.word(runs.key, F)
         return np.where(held > 0, held + new, np.minimum(new, self.range // self.every + 2)).astype(np.int64)
+
+    def _windows(self, runs: Runs, reach: np.ndarray) -> int:
+        """How many windows a step reports, about: room for them is made at once, and touched where it is needed."""
+        rows = (runs.end - runs.begin) * (self.range // self.every + 1.0)
+        return int(min(np.minimum(rows, (reach + self.range) // self.every + 2).sum(), MANY))
 
     def _facts(self, dtype: np.dtype, values: np.ndarray) -> tuple:
         """Range, every, origin and the least window's number, as the walk takes them; an error where edges overflow."""
@@ -155,8 +165,12 @@ class Periodic(Window):
     def late_slices(self) -> bool:
         return self.measure == TIME
 
-    def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
-        periodic_cuts(values, seg, self.range, self.every, self.origin, flags)
+    @property
+    def edges(self) -> Edges:
+        """Windows begin and end there: Pairs."""
+        every = int(self.every)
+        first = {int(self.origin) % every, (int(self.origin) + int(self.range)) % every}
+        return Edges((every,) * len(first), tuple(sorted(first)))
 
 
 @walker
