@@ -15,11 +15,11 @@ import numpy as np
 from windrow.errors import SnapshotError
 from windrow.frames import Frame
 from windrow.local.live import Live
-from windrow.local.snapshots import held_from, held_of
 from windrow.query import Query, Report
 from windrow.step import saving
 from windrow.step.held import Held
 from windrow.step.keys import one_nan
+from windrow.step.pending_slices import Folded
 
 #: the state of some keys, as plain values
 Page = Mapping[str, Any]
@@ -53,6 +53,7 @@ class Pages:
         """Takes up the state of the keys of some pages; before there are rows."""
         for page in pages:
             self._load(page)
+        self.live.pending.commit()
         self.live.labels.renew()
 
     def _load(self, page: Page) -> None:
@@ -64,8 +65,7 @@ class Pages:
             raise SnapshotError(f"the saved state does not fit together: {error}") from None
         state.grow(len(keys))
         if page["pending"] is not None:
-            rows = held_from(page["pending"])
-            live.pending.add(Held(numbers[rows.codes], rows.times, rows.columns))
+            live.pending.load(page["pending"], numbers)
         start = {}
         for name, labels in page["labels"]:
             mine = live.labels.values.setdefault(name, [])
@@ -86,18 +86,17 @@ class Pages:
     def keys(self) -> np.ndarray:
         """The numbers of the keys that have to be remembered, ascending."""
         keys = self.live.door.keys.all()
-        return keys[self.live.begun.known(keys) | np.isin(keys, self.live.pending.codes())]
+        return keys[self.live.begun.known(keys) | self.live.pending.waiting.any(keys)]
 
     def values(self, keys: np.ndarray, column: str) -> np.ndarray:
         return np.array(self.live.door.keys.column(keys, self.live.query.by.index(column)))
 
     def due(self, keys: np.ndarray) -> np.ndarray:
-        """A row that waits is due when the watermark comes to its time."""
+        """For each key when it has to be looked at: something becomes final, or what waits may enter the step."""
         when = self.live.begun.due_at(keys)
-        rows = self.live.pending.all()
-        if rows is not None:
-            mine = np.isin(rows.codes, keys)
-            np.minimum.at(when, np.searchsorted(keys, rows.codes[mine]), rows.times[mine])
+        waits = self.live.pending.all()
+        if waits is not None:
+            np.minimum.at(when, np.searchsorted(keys, waits.codes), self.live.pending.due())
         return when
 
     def cut(self, keys: np.ndarray, page: np.ndarray) -> dict[int, Page]:
@@ -112,26 +111,25 @@ class Pages:
             for number, b, e in zip(numbers.tolist(), begin.tolist(), (begin + count).tolist(), strict=True)
         }
 
-    def _waiting(self, keys: np.ndarray) -> Held | None:
-        """The rows that wait, by the places of their keys among `keys`; those of a key in the order they came in."""
-        rows = self.live.pending.all()
-        if rows is None:
+    def _waiting(self, keys: np.ndarray) -> Held | Folded | None:
+        """What waits, by the places of its keys among `keys`; that of a key in the order in which it came."""
+        waits = self.live.pending.all()
+        if waits is None:
             return None
         places = np.full(len(self.live.door.keys), -1)
         places[keys] = np.arange(len(keys))
-        codes = places[rows.codes]
+        codes = places[waits.codes]
         at = np.argsort(codes, kind="stable")
-        rows = rows.at(at)
-        return Held(codes[at], rows.times, rows.columns)
+        return waits.at(at).coded(codes[at])
 
-    def _cut(self, keys: np.ndarray, known: int, waiting: Held | None) -> Page:
+    def _cut(self, keys: np.ndarray, known: int, waiting: Any) -> Page:
         live, state = self.live, self.live.begun
         labels = _Labels(live.labels.values)
         content = saving.dump(state, keys[:known])
         saving.relabel(state, content, labels.renumbered)
         return {
             "keys": live.door.keys.saved(keys),
-            "pending": None if waiting is None else held_of(waiting),
+            "pending": None if waiting is None else live.pending.plain(waiting),
             "known": known,
             "state": list(content.items()),
             "last": [
@@ -165,12 +163,12 @@ class _Labels:
         return new[at]
 
 
-def _between(rows: Held | None, begin: int, end: int) -> Held | None:
-    """The rows of the keys from one place on to another, counted from the first; None: there are none."""
-    if rows is None:
+def _between(waits: Held | Folded | None, begin: int, end: int) -> Held | Folded | None:
+    """What waits of the keys from one place on to another, counted from the first; None: nothing does."""
+    if waits is None:
         return None
-    first, last = np.searchsorted(rows.codes, [begin, end]).tolist()
+    first, last = np.searchsorted(waits.codes, [begin, end]).tolist()
     if first == last:
         return None
-    mine = rows.at(slice(first, last))
-    return Held(mine.codes - begin, mine.times, mine.columns)
+    mine = waits.at(slice(first, last))
+    return mine.coded(mine.codes - begin)

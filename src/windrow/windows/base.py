@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from windrow.engine.inputs import Column
+from windrow.engine.places import Edge
 from windrow.engine.table import Table
 from windrow.engine.walking import ByRow, Runs, Walked, WalkState
 from windrow.errors import WindrowError
@@ -118,6 +119,17 @@ class Window:
     def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
         """Where `late_slices`: sets `flags` at rows, sorted within each segment, that begin a slice at any edge."""
         raise NotImplementedError
+
+    @property
+    def slice_edges(self) -> tuple[Edge, ...] | None:
+        """Where slices begin and end, if event time alone tells it (`engine.places`); None: it does not.
+
+        Rows that wait for the watermark can be folded into such slices at once, in whatever order they come.
+        """
+        return None
+
+    def check_places(self, values: np.ndarray) -> None:
+        """Where there are `slice_edges`: an error where windows around these values are beyond 64 bits."""
 
     #: starts and ends are told in event time, where there is one, whatever it is measured along
     edges_in_time: ClassVar[bool] = False

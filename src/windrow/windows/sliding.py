@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from windrow.engine.periodic import periodic_cuts
+from windrow.engine.places import Edge
 from windrow.engine.table import Table
 from windrow.engine.walking import (
     BASE,
@@ -117,6 +118,15 @@ class Periodic(Window):
     @property
     def late_slices(self) -> bool:
         return self.measure == TIME
+
+    @property
+    def slice_edges(self) -> tuple[Edge, ...] | None:
+        if self.measure != TIME:
+            return None
+        return (self.every, self.origin), (self.every, self.origin + self.range)
+
+    def check_places(self, values: np.ndarray) -> None:
+        self._facts(np.dtype(np.int64), values)
 
     def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
         periodic_cuts(values, seg, self.range, self.every, self.origin, "pairs", flags)
