@@ -168,8 +168,8 @@ def _places(run) -> list[tuple]:
 
 def test_keys_are_kept_while_slices_wait_and_forgotten_then() -> None:
     live = query("aligned", COMPILED).open()
-    for step in range(40):
-        live.push({"t": [step * 10 * SECOND], "k": [step], "x": [1]})
+    for step in range(80):
+        live.push({"t": [step // 2 * 10 * SECOND], "k": [step // 2], "x": [1]})  # two rows, which become one slice
         waits = {int(c) for run in live.pending.runs for c, _ in _places(run)}
         numbers = np.arange(len(live.door.keys))
         assert set(numbers[live.pending.waiting.any(numbers)].tolist()) == waits

@@ -202,10 +202,11 @@ def order_of(codes: np.ndarray, times: np.ndarray | None) -> np.ndarray | None:
     return order(rank[local], len(used), times)
 
 
-def grouped(codes: np.ndarray, places: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+def grouped(codes: np.ndarray, places: np.ndarray, unit: int = 1) -> tuple[np.ndarray | None, np.ndarray]:
     """(at, cuts): rows of one code and place side by side, each group from cuts[j] to cuts[j + 1] of the rows `at`.
 
     Nothing is sorted: groups are in the order in which they appear. `at` is None where rows are side by side already.
+    Places are multiples of `unit` apart.
 
     >>> at, cuts = grouped(np.array([7, 7, 1, 7]), np.array([0, 60, 0, 0]))
     >>> at.tolist(), cuts.tolist()
@@ -217,7 +218,10 @@ def grouped(codes: np.ndarray, places: np.ndarray) -> tuple[np.ndarray | None, n
     if len(begin) == 1:
         return None, np.array([0, n])
     low, size = int(places.min()), int(codes.max()) + 1
-    if (int(places.max()) - low + 1) * size < 2**62:
+    far = int(places.max()) - low
+    if (far // unit + 1) * size < DIRECT:
+        local, rows = _coded((places - low) // unit * size + codes, None)
+    elif (far + 1) * size < 2**62:
         local, rows = _coded((places - low) * size + codes, None)
     else:
         local, rows = factorize([(codes, None), (places, None)])

@@ -6,6 +6,7 @@ Edges are pairs (every, offset): one at each offset + k * every. Values are ints
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -26,6 +27,9 @@ class Places:
         70
         """
         self.edges = sorted({(every, offset % every) for every, offset in edges})
+        first = self.edges[0][1]
+        #: slices are multiples of it long
+        self.unit = math.gcd(*(n for every, offset in self.edges for n in (every, offset - first)))
         self._every, self._offset = (ready([edge[j] for edge in self.edges], np.int64) for j in range(2))
 
     def begin_of(self, value: int) -> int:

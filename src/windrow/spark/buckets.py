@@ -35,8 +35,8 @@ HASH = "__windrow_hash"
 BUCKETS = 64
 #: the place of the head among a bucket's pages
 HEAD = -1
-#: 1 and 2 had slices, which the windows of today are not made of
-MAGIC, LAYOUT = b"WINDROWP", 3
+#: 1 and 2 had slices, which the windows of today are not made of; in 3 all that waits were rows, and rings were whole
+MAGIC, LAYOUT = b"WINDROWP", 4
 #: bytes of a page, compressed: a larger one of several keys is divided
 LARGEST = 1 << 16
 #: rows are late by Spark's watermark alone, which all buckets share
@@ -220,6 +220,8 @@ def expected_combines(query: Query, report: Report) -> int:
 
 def page_of(hashes: np.ndarray, pages: int) -> np.ndarray:
     """The page of each key: the bucket is the hash modulo BUCKETS, the rest of it tells the page."""
+    if pages == 1:
+        return np.zeros(len(hashes), np.int64)
     return (hashes.astype(np.int64) // BUCKETS) % pages
 
 

@@ -1,4 +1,4 @@
-"""Rows that wait for the watermark: sorted runs, of which neighbours of about the same size are merged.
+"""What waits for the watermark. Here: rows, in sorted runs, of which neighbours of about the same size are merged.
 
 A row is merged O(log n) times while it waits, and what the watermark has passed is the beginning of each run. Runs are
 never changed, so that to take a step back is to keep the old list of them.
@@ -18,12 +18,17 @@ from windrow.step.plan import Plan
 from windrow.step.waiting import Waiting
 
 
-def pending_of(query: Query, plan: Plan) -> Pending | PendingSlices:
-    """What keeps rows until the watermark has passed them: as slices where that is possible, and any row may wait."""
-    places = all(window.slice_edges is not None for window in plan.windows.values())
-    # a label is a row's own, so an aggregate that carries one needs to know which row came first
+def folds_late_rows(query: Query) -> bool:
+    """Whether rows wait as slices: each tells its slice by itself, their order does not count, and rows may wait."""
+    places = all(window.slice_edges is not None for window in query.windows.values())
+    # a label is a row's own, so an aggregate that carries one has to know which row came first
     any_order = all(a.commutative and not a.carries_label for a in query.aggregates.values())
-    return PendingSlices(plan) if query.lateness and places and any_order else Pending()
+    return bool(query.lateness) and places and any_order
+
+
+def pending_of(query: Query, plan: Plan) -> Pending | PendingSlices:
+    """What keeps rows until the watermark has passed them."""
+    return PendingSlices(plan) if folds_late_rows(query) else Pending()
 
 
 @dataclass(frozen=True)

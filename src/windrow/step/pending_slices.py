@@ -75,7 +75,7 @@ class PendingSlices:
         self._check(ends)
         begin, _ = self.places.of(rows.times)
         self._check(np.array([begin.min(), ends[1]]))
-        source, cuts = grouped(rows.codes, begin)
+        source, cuts = grouped(rows.codes, begin, self.places.unit)
         first = cuts[:-1] if source is None else source[cuts[:-1]]
         nothing = Column(np.zeros(rows.rows, np.int64), None, np.dtype(np.int64))
 
