@@ -29,6 +29,10 @@ STATES = Path(__file__).parent / "states"
 class Pages(dict):
     """A bucket's state in memory."""
 
+    def __init__(self, *pages, chunks=None):
+        super().__init__(*pages)
+        self.chunks = Pages(chunks=()) if chunks is None else chunks
+
     def put(self, page, data):
         self[page] = data
 

@@ -23,7 +23,7 @@ class Places:
 
     def __init__(self, edges: Iterable[Edge]) -> None:
         """
-        >>> Places([(60, 0), (60, 70)]).begin_of(129)
+        >>> Places([(60, 0), (60, 70)]).begin_of(119)
         70
         """
         self.edges = sorted({(every, offset % every) for every, offset in edges})

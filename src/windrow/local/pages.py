@@ -2,21 +2,25 @@
 
 A step loads the pages of the keys that got rows, takes in the rows of all of them at once, and cuts the same pages out
 of the state again. A page numbers its own keys and labels from 0. A key of which nothing is known, and of which no row
-waits, is in no page: keys that fall silent cost nothing.
+waits, is in no page: keys that fall silent cost nothing. Of a key with many slices, most lie in chunks beside the page
+(`step.chunks`), of which a step loads and writes those that it touches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from windrow.errors import SnapshotError
 from windrow.frames import Frame
+from windrow.local.labels import Labels
 from windrow.local.live import Live
 from windrow.query import Query, Report
 from windrow.step import saving
+from windrow.step.chunks import Chunk, Chunks, Rings
 from windrow.step.held import Held
 from windrow.step.keys import one_nan
 from windrow.step.pending_slices import Folded
@@ -25,19 +29,33 @@ from windrow.step.pending_slices import Folded
 Page = Mapping[str, Any]
 
 
-def in_pages(query: Query, columns: Frame, watermark: int) -> Pages:
-    """A live query without keys; an empty frame tells the types of the columns."""
+class Beside(Protocol):
+    """Where chunks lie, as plain values."""
+
+    def new_owner(self) -> int: ...
+
+    def get(self, owner: int, chunk: int) -> Mapping[str, Any]: ...
+
+    def put(self, owner: int, chunk: int, content: Mapping[str, Any]) -> None: ...
+
+    def remove(self, owner: int, chunk: int) -> None: ...
+
+
+def in_pages(query: Query, columns: Frame, watermark: int, beside: Beside | None = None) -> Pages:
+    """A live query without keys; an empty frame tells the types of the columns. Without `beside`, pages are whole."""
     live = Live(query)
     live.begin(columns)
     live.set_watermark(watermark)
-    return Pages(live)
+    return Pages(live, beside)
 
 
 class Pages:
     """What a bucket needs of a live query."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, beside: Beside | None) -> None:
         self.live = live
+        if beside is not None:
+            live.begun.chunks = Chunks(live.begun, _Entries(live.labels, beside))
 
     @property
     def report(self) -> Report:
@@ -66,13 +84,8 @@ class Pages:
         state.grow(len(keys))
         if page["pending"] is not None:
             live.pending.load(page["pending"], numbers)
-        start = {}
-        for name, labels in page["labels"]:
-            mine = live.labels.values.setdefault(name, [])
-            start[name] = len(mine)
-            mine.extend(labels)
         content = dict(page["state"])
-        saving.relabel(state, content, lambda of, labels: np.where(labels < 0, labels, labels + start.get(of, 0)))
+        saving.relabel(state, content, _taken_up(live.labels, page["labels"]))
         saving.load(state, content, numbers[: page["known"]])
         for window, rows in page["last"]:
             live.last[window].update({int(numbers[k]): tuple(row) for k, row in rows})
@@ -100,7 +113,10 @@ class Pages:
         return when
 
     def cut(self, keys: np.ndarray, page: np.ndarray) -> dict[int, Page]:
+        """The pages of all keys; what lies beside them is written."""
         known = self.live.begun.known(keys)
+        if self.live.begun.chunks is not None:
+            self.live.begun.chunks.settle(keys[known])
         # by page; keys of which anything is known first, because the others have rows that wait and no state
         at = np.lexsort([~known, page])
         keys, page, known = keys[at], page[at], known[at]
@@ -138,6 +154,48 @@ class Pages:
             ],
             "labels": list(labels.values.items()),
         }
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Chunks as plain values. Each has the labels that it refers to."""
+
+    labels: Labels
+    beside: Beside
+
+    def new_owner(self) -> int:
+        return self.beside.new_owner()
+
+    def read(self, rings: Rings, owner: int, chunk: int) -> Chunk:
+        content = self.beside.get(owner, chunk)
+        change = _taken_up(self.labels, content["labels"])
+        self.labels.renew()
+        parts = zip(rings.parts, content["partials"], strict=True)
+        partials = [saving.load_partials(part, group, values, change) for (part, group), values in parts]
+        found = Chunk(content["ring"], partials)
+        if not found.whole:
+            raise SnapshotError("the saved state does not fit together: a chunk has too few slices")
+        return found
+
+    def write(self, rings: Rings, owner: int, chunk: int, content: Chunk) -> None:
+        labels = _Labels(self.labels.values)
+        parts = zip(rings.parts, content.partials, strict=True)
+        dumped = [saving.dump_partials(part, group, values, labels.renumbered) for (part, group), values in parts]
+        content_of = {"ring": content.ring, "partials": dumped, "labels": list(labels.values.items())}
+        self.beside.put(owner, chunk, content_of)
+
+    def remove(self, owner: int, chunk: int) -> None:
+        self.beside.remove(owner, chunk)
+
+
+def _taken_up(labels: Labels, more: Iterable[tuple[str, list]]) -> saving.Change:
+    """Adds labels that somebody has numbered from 0; how these numbers become those that they have now."""
+    start = {}
+    for name, values in more:
+        mine = labels.values.setdefault(name, [])
+        start[name] = len(mine)
+        mine.extend(values)
+    return lambda of, numbers: np.where(numbers < 0, numbers, numbers + start.get(of, 0))
 
 
 class _Labels:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from windrow.step.sharing import SharedRing
 from windrow.swag import ALGORITHMS
 from windrow.swag.flat_fit import traverse
 from windrow.windows.base import ROWS, TIME, Window
+
+if TYPE_CHECKING:
+    from windrow.step.chunks import Chunks
 
 #: words that every key has: how many rows it had, and when it is due
 COUNT, DUE = 0, 1
@@ -91,6 +94,7 @@ class State:
         #: the windows by event time, which are due at some time
         self.timed = [(name, window) for name, window in plan.windows.items() if window.measure == TIME]
         self.counted = any(window.measure == ROWS or window.by_content for window in plan.windows.values())
+        self.chunks: Chunks | None = None  # of large rings that lie apart, if any do
         self._saved: tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]] | None = None
 
     def _all_parts(self) -> list[Any]:

@@ -94,6 +94,13 @@ class Window:
         """Which keys may be forgotten: to go on without what is known of them changes no answer."""
         raise NotImplementedError
 
+    def evictions(self, state: WalkState, runs: Runs) -> np.ndarray | None:
+        """At most how many slices leave the rings of these keys in a step; None: nothing is known of it.
+
+        What lies between the oldest of them and the newest slice need not be in memory then (`step.chunks`).
+        """
+        return None
+
     # How `explain` describes it.
 
     #: what a row tells of the windows that it is in
