@@ -332,7 +332,7 @@ def test_states_of_earlier_versions_are_gone_on_from(kind):
     same(stream, stream.query.run(table))
 
 
-@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("layout", [1, 2, 3])
 @pytest.mark.parametrize("kind", STORED)
 def test_states_of_older_layouts_are_refused_by_name(kind, layout):
     _, rows, stored, stream = stored_stream(kind, layout)
