@@ -28,6 +28,7 @@ from benchmarks import (
     spark_udaf,
     spark_unkeyed,
     start_up,
+    stream_state,
     throughput,
     tumbling,
     windows,
@@ -68,6 +69,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         spark_keys,
         spark_unkeyed,
         spark_stream,
+        stream_state,
     )
 }
 

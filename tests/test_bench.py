@@ -38,6 +38,7 @@ COLUMNS = {
     "keys": {"keys", "mrows"},
     "pushes": {"case", "held", "rows", "micros"},
     "start-up": {"what", "seconds"},
+    "stream-state": {"range", "entries", "kilobytes", "ms"},
     "constant-size": {"kind", "window", "structure", "ns_a_row"},
     "bulk-eviction": {"evicted", "structure", "ms"},
     "analytics": {"aggregate", "structure", "ns_a_row"},

@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 def pytest_collection_modifyitems(items):
     """All tests here are marked `spark`, except for those that need none."""
     for item in items:
-        if HERE in item.path.parents and item.path.stem not in ("test_passes", "test_buckets"):
+        if HERE in item.path.parents and item.path.stem not in ("test_passes", "test_buckets", "test_chunks"):
             item.add_marker("spark")
 
 

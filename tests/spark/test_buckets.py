@@ -29,6 +29,10 @@ STATES = Path(__file__).parent / "states"
 class Pages(dict):
     """A bucket's state in memory."""
 
+    def __init__(self, *pages, chunks=None):
+        super().__init__(*pages)
+        self.chunks = Pages(chunks=()) if chunks is None else chunks
+
     def put(self, page, data):
         self[page] = data
 
@@ -182,14 +186,16 @@ def test_a_giant_key_does_not_divide_the_others(monkeypatch):
     assert Bucket(stream.query, stream.schema).head(0, stream.pages).pages <= 64
 
 
-def test_a_bucket_is_asked_for_when_something_is_due():
+@pytest.mark.parametrize("aggregate", [agg.sum("x"), agg.first("x")], ids=["slices wait", "rows wait"])
+def test_a_bucket_is_asked_for_when_something_is_due(aggregate):
     rng = np.random.default_rng(3)
     table = hashed(cases.rows(rng, "", n=10, disorder=0, repeated=0))
-    stream = Stream(totals(win.tumbling("1 hour")), table.schema)
+    stream = Stream(Query(time="ts", by="k", windows=win.tumbling("1 hour"), aggregates={"n": aggregate}), table.schema)
     stream.push(table)
-    assert stream.due == pc.min(table["ts"].cast(pa.int64())).as_py()  # rows wait, and can be taken in then
+    oldest, hour = pc.min(table["ts"].cast(pa.int64())).as_py(), 3600 * cases.SECOND
+    # a row can be taken in when its time has come, a slice when it has ended
+    assert stream.due == (oldest if aggregate.name == "first" else (oldest // hour + 1) * hour)
     stream.push(table.slice(0, 0))
-    hour = 3600 * cases.SECOND
     assert stream.due == (stream.newest // hour + 1) * hour
 
 
@@ -326,7 +332,7 @@ def test_states_of_earlier_versions_are_gone_on_from(kind):
     same(stream, stream.query.run(table))
 
 
-@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("layout", [1, 2, 3])
 @pytest.mark.parametrize("kind", STORED)
 def test_states_of_older_layouts_are_refused_by_name(kind, layout):
     _, rows, stored, stream = stored_stream(kind, layout)

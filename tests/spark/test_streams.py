@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -95,6 +96,38 @@ def test_each_window_is_sent_once(spark, tmp_path):
 def test_every_kind(kind, seed, spark, tmp_path):
     aggregates = cases.IN_ANY_ORDER if seed else cases.ORDERED
     check(spark, tmp_path, kind, aggregates, seed, 8, 2, by=None if seed else "k")
+
+
+def test_large_rings_lie_in_chunks(spark, tmp_path):
+    """Six hundred slices a key: the middle of the ring lies in a map of its own, and goes on after a restart."""
+    times = np.arange(2400) * 30 * cases.SECOND + cases.START
+    table = pa.table(
+        {
+            "ts": pa.array(times, pa.timestamp("us", "UTC")),
+            "k": pa.array(["a", "b"] * 1200),
+            "x": pa.array(np.random.default_rng(3).permutation(2400)),
+        }
+    )
+    query = windrow.Query(
+        time="ts",
+        by="k",
+        windows=win.sliding("10 hours", every="1 minute"),
+        aggregates={"most": agg.max("x"), "total": agg.sum("x")},
+    )
+    end = pa.table([pa.array([cases.START * 2], table["ts"].type), ["z"], [0]], schema=table.schema)
+    parts = [table.slice(a, b - a) for a, b in itertools.pairwise([0, 1000, 1500, 1600, 2200, 2400])]
+    folder = Folder(spark, tmp_path / "in")
+    for batch in parts:
+        folder.put(batch)
+    results = query.run(folder.stream())
+    drained(results, tmp_path / "out", tmp_path / "state")
+    reader = spark.read.format("statestore").option("path", str(tmp_path / "state")).option("stateVarName", "chunks")
+    assert reader.load().count() > 8
+    folder.put(end)
+    drained(query.run(folder.stream()), tmp_path / "out", tmp_path / "state")
+    got = sent(spark, tmp_path / "out", results.schema)
+    assert plain(got.filter(pc.not_equal(got["k"], "z"))) == plain(query.run(table))
+    assert reader.load().count() == 0
 
 
 def test_another_query_is_refused_by_name(spark, tmp_path):

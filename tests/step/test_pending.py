@@ -38,6 +38,7 @@ def test_against_a_list() -> None:
             assert len(pending) == len(brute)
             assert pending.oldest == min((t for t, _ in brute), default=None)
             assert len(pending.runs) <= 7
+            assert pending.waiting.any(np.array([0, 1])).tolist() == [bool(brute), False]
 
 
 def test_the_arrays_of_a_push_may_be_used_again() -> None:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import numpy as np
+
 from windrow.engine.forms import Form
 
 if TYPE_CHECKING:
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
 
 #: what a kernel sees of a form: combine, identity, inverse, get, put, put_link, jit
 Monoid = Form
+
+
+#: stretches of a ring that a step can touch, for many windows at once
+Stretches = list[tuple[np.ndarray, np.ndarray]]
+Touches = Callable[[Callable[[str], np.ndarray], np.ndarray, np.ndarray], Stretches]
 
 
 class Operations(Protocol):
@@ -98,5 +105,8 @@ class Algorithm:
     new_store: Callable[[Form, int], object] | None = None
     #: the same window with room for this many rows; None: the store is a ring from register F to register E
     grow: Callable[[WindowState, int], WindowState] | None = None
+    #: (register by name, evictions, inserts) -> the stretches [low, high) of its ring, from F to E, that so many of
+    #: them and queries in between can read or write; arrays, with an entry for each window. None: all of it
+    touches: Touches | None = None
     #: recomputes what cannot be converted, partial by partial, into another form; None: there is no such thing
     rebuild: Callable[[WindowState], WindowState] | None = None

@@ -6,7 +6,7 @@ next one begins, and the newest time. A slice is cut at every edge of every wind
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +29,12 @@ class Edges(NamedTuple):
     def union(cls, all_of: Iterable[Edges]) -> Edges:
         """The edges of several windows."""
         found = list(all_of)
-        pairs = sorted({pair for edges in found for pair in zip(edges.every, edges.first, strict=True)})
+        pairs = sorted({pair for edges in found for pair in edges.pairs()})
         return cls(tuple(e for e, _ in pairs), tuple(f for _, f in pairs), min(edges.gap for edges in found))
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """(every, first) of each series of edges."""
+        return zip(self.every, self.first, strict=True)
 
     def far(self, low: int, high: int) -> bool:
         """Whether times from `low` to `high` and the edges around them are too far out for 64 bits."""

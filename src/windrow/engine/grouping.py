@@ -236,6 +236,57 @@ def places(codes: np.ndarray, count: int, times: np.ndarray | None, threads: Thr
     return Places(place, segments(codes, count))
 
 
+def order_of(codes: np.ndarray, times: np.ndarray | None) -> np.ndarray | None:
+    """`order` at a cost that does not depend on how large codes are.
+
+    >>> order_of(np.array([10**12, 0, 10**12]), np.array([5, 5, 3])).tolist()
+    [1, 2, 0]
+    """
+    n = len(codes)
+    if n < 2:
+        return None
+    if codes[0] == codes[-1] and (n < 3 or not (codes != codes[0]).any()):
+        if times is None or not (times[1:] < times[:-1]).any():
+            return None
+        return np.argsort(times, kind="stable")
+    most = int(codes.max())
+    if most < 4 * n:
+        return order(codes, most + 1, times)
+    local, rows = _coded(codes, None, ONE)
+    used = codes[rows]
+    rank = np.empty(len(used), np.int64)
+    rank[np.argsort(used)] = np.arange(len(used))
+    return order(rank[local], len(used), times)
+
+
+def grouped(codes: np.ndarray, places: np.ndarray, unit: int = 1) -> tuple[np.ndarray | None, np.ndarray]:
+    """(at, cuts): rows of one code and place side by side, each group from cuts[j] to cuts[j + 1] of the rows `at`.
+
+    Nothing is sorted: groups are in the order in which they appear. `at` is None where rows are side by side already.
+    Places are multiples of `unit` apart.
+
+    >>> at, cuts = grouped(np.array([7, 7, 1, 7]), np.array([0, 60, 0, 0]))
+    >>> at.tolist(), cuts.tolist()
+    ([0, 3, 1, 2], [0, 2, 3, 4])
+    """
+    n = len(codes)
+    new = (codes[1:] != codes[:-1]) | (places[1:] != places[:-1])
+    begin = np.concatenate([[0], np.flatnonzero(new) + 1])
+    if len(begin) == 1:
+        return None, np.array([0, n])
+    low, size = int(places.min()), int(codes.max()) + 1
+    far = int(places.max()) - low
+    if (far // unit + 1) * size < DIRECT:
+        local, rows = _coded((places - low) // unit * size + codes, None, ONE)
+    elif (far + 1) * size < 2**62:
+        local, rows = _coded((places - low) * size + codes, None, ONE)
+    else:
+        local, rows = factorize([(codes, None), (places, None)])
+    if len(rows) == len(begin):  # each group is one stretch
+        return None, np.append(begin, n)
+    return order(local, len(rows), None), segments(local, len(rows))
+
+
 def segments(codes: np.ndarray, count: int) -> np.ndarray:
     """Where the rows of each of `count` codes begin once sorted, and last where they end: count + 1 positions."""
     return _offsets(ready(codes, np.int64), count)

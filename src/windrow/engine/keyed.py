@@ -23,6 +23,7 @@ from windrow.engine.keyed_access import (
     CAPACITY,
     HEAD,
     OWN,
+    SLICE_F,
     VALS,
     Access,
     Cells,
@@ -219,6 +220,8 @@ class KeyedWindows:
 
     def blocks_of(self, capacity: np.ndarray, j: int) -> np.ndarray:
         """The sizes of their blocks."""
+        if self.in_rings:
+            return capacity if j == 0 else np.zeros_like(capacity)
         slots = self.slots_of(capacity, j)
         return np.where(slots > 0, blocks_of(slots), 0)
 
@@ -263,19 +266,40 @@ class KeyedWindows:
     @property
     def in_rings(self) -> bool:
         """Whether a key's slots are a ring from F to E and nothing else."""
-        return self.algorithm.layout(8) == (8, 0, 0) and {"F", "E"} <= set(self.fields)
+        algorithm = self.algorithm
+        ring = algorithm.new_store is None and algorithm.layout(8) == (8, 0, 0)
+        return ring and {"F", "E"} <= set(algorithm.registers._fields)
+
+    def register(self, keys: np.ndarray, name: str) -> np.ndarray:
+        """A register of some keys that holds an int."""
+        if self.form.compiled:
+            return self.word(keys, OWN + self.fields.index(name))
+        found = (self.plain.cells[k][4] for k in keys.tolist())
+        return np.array([0 if r is None else getattr(r, name) for r in found], np.int64)
 
     def ends(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """F and E of the keys' rings."""
-        first, end = (self.word(keys, OWN + self.fields.index(name)) for name in "FE")
-        return first, end
+        return self.register(keys, "F"), self.register(keys, "E")
+
+    def shift(self, keys: np.ndarray) -> np.ndarray:
+        """What a slice's number is more than its position in the ring."""
+        if self.form.compiled:
+            return self.word(keys, SLICE_F) - self.register(keys, "F")
+        return np.array([self.plain.cells[k][0] for k in keys.tolist()], np.int64) - self.register(keys, "F")
+
+    def slots_at(self, keys: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        """Where positions of these keys' rings lie: in the pool, or in the key's own list."""
+        if self.form.compiled:
+            return self.word(keys, VALS) + (positions & (self.word(keys, CAPACITY) - 1))
+        stores = self.plain.stores
+        return np.array([p & stores[k].mask for k, p in zip(keys.tolist(), positions.tolist(), strict=True)], np.int64)
 
     def _move_rings(self, keys: np.ndarray, base: np.ndarray, size: np.ndarray) -> None:
         """Slots that are a ring from F to E and nothing else."""
         first, end = self.ends(keys)
         which, at = stretches(first, end - first)
         source = base[which] + (at & (size[which] - 1))
-        target = self.word(keys[which], VALS) + (at & (self.word(keys[which], CAPACITY) - 1))
+        target = self.slots_at(keys[which], at)
         for column in self.slots[0].columns:
             column[target] = column[source]
 

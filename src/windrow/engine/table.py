@@ -19,9 +19,13 @@ def grown(array: np.ndarray, size: int, fill: Any = 0) -> np.ndarray:
     """The array with room for `size` entries at least; new entries hold `fill`."""
     if len(array) >= size:
         return array
-    larger = np.empty((max(size, 2 * len(array)), *array.shape[1:]), array.dtype)
+    shape = max(size, 2 * len(array)), *array.shape[1:]
+    if isinstance(fill, int) and fill == 0:
+        larger = np.zeros(shape, array.dtype)  # memory that nobody writes to costs nothing
+    else:
+        larger = np.empty(shape, array.dtype)
+        larger[len(array) :] = fill
     larger[: len(array)] = array
-    larger[len(array) :] = fill
     return larger
 
 

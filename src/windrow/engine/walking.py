@@ -83,6 +83,10 @@ class WalkState:
         """A word of some keys that is a number of the measure's type."""
         return self.word(keys, word).view(self.dtype)
 
+    def slots_at(self, keys: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """Where slices of these keys lie in the ring's columns."""
+        return self.word(keys, BASE) + (numbers & (self.word(keys, SIZE) - 1))
+
     def known(self) -> Known:
         words = self.table.words
         return Known(words, words.view(self.dtype), self.first, *self.ring.columns)

@@ -10,6 +10,7 @@ from windrow.engine.inputs import Column
 from windrow.query import Query
 from windrow.sharing.groups import Arrangement, arrange
 from windrow.step.choosing import planned, shared_cost, why
+from windrow.step.pending import folds_late_rows
 from windrow.step.plan import Plan
 from windrow.step.results import Seen
 from windrow.swag import ALGORITHMS
@@ -69,7 +70,8 @@ def _window(query: Query, plan: Plan, name: str, window: Window) -> list[tuple[s
     if query.store is not None:
         found.append(("store", _store(query, window)))
     if query.time is not None:
-        found.append(("late rows", "wait, in order, until the watermark has passed them"))
+        how = "fold into slices, which wait" if folds_late_rows(query) else "wait, in order,"
+        found.append(("late rows", f"{how} until the watermark has passed them"))
     return found
 
 

@@ -23,7 +23,8 @@ from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, arrange
 from windrow.step.choosing import planned
 from windrow.step.held import Held
-from windrow.step.pending import Pending
+from windrow.step.pending import Pending, pending_of
+from windrow.step.pending_slices import PendingSlices
 from windrow.step.results import Ended, Results
 from windrow.step.saving import label_columns
 from windrow.step.state import State
@@ -52,7 +53,7 @@ class Live:
         self.template: Frame = frames.read({})  # the frame of the last push: results are of its kind and types
         self._out: tuple[Frame, np.ndarray, np.ndarray] | None = None  # its rows that were late, or rejected
         self.door = Door(query)
-        self.pending = Pending()
+        self.pending: Pending | PendingSlices = Pending()
         self.labels = Labels()
         self.state: State | None = None  # begun with the first rows, which tell the types
         self.last = {name: LastAnswers() for name in query.windows}  # for changes_only
@@ -186,7 +187,7 @@ class Live:
         door, pending, labels = self.door, self.pending, self.labels
         mine = self._counts.copy(), self._out, self.closed, self.template, self.state
         at_door = door.newest, door.watermark, door.times, len(door.kinds)
-        waiting = pending.runs, pending.came
+        waiting = pending.before()
         lengths = {name: len(values) for name, values in labels.values.items()}
         try:
             result = action(*arguments)
@@ -198,7 +199,8 @@ class Live:
             door.newest, door.watermark, door.times, kinds = at_door
             while len(door.kinds) > kinds:
                 door.kinds.popitem()
-            pending.runs, pending.came = waiting
+            self.pending = pending
+            pending.rollback(waiting)
             labels.cut(lengths)
             for last in self.last.values():
                 last.rollback()
@@ -212,6 +214,7 @@ class Live:
         for last in self.last.values():
             last.commit()
         unused = keys.commit()  # of the new keys those whose rows were all late, or wait
+        self.pending.commit()
         if state is None:
             return
         touched = state.commit()
@@ -221,9 +224,9 @@ class Live:
         idle = state.idle(touched) if self.forgets else touched[:0]
         if len(unused):
             unused = np.setdiff1d(unused, touched, assume_unique=True)
-        if (len(idle) or len(unused)) and len(self.pending):
-            waiting = self.pending.codes()
-            idle, unused = idle[~np.isin(idle, waiting)], unused[~np.isin(unused, waiting)]
+        if (len(idle) or len(unused)) and self.pending.runs:
+            waits = self.pending.waiting.any
+            idle, unused = idle[~waits(idle)], unused[~waits(unused)]
         if len(idle):
             state.forget(idle)
         if len(idle) or len(unused):
@@ -237,14 +240,19 @@ class Live:
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
         }
         plan = planned(query, windows, arrangement, dtypes, rows.columns, query.store)
-        self.state = State(plan)
+        self.state, self.pending = State(plan), pending_of(query, plan)
         return self.state
 
-    def _ready(self, admitted: Held | None) -> Held | None:
+    def _ready(self, admitted: Held | None, pending: Pending) -> Held | None:
         """The rows that the watermark has passed, in the order in which they came; the others wait."""
-        pending, door = self.pending, self.door
+        door = self.door
         inclusive = TIME not in self.peers
-        if self.query.time is None or (self.closed and not len(pending)):
+        if self.query.time is None:
+            held = pending.release(FOREVER, True)  # rows that wait for peers along a column
+            if held is None or admitted is None:
+                return admitted if held is None else held[0]
+            return held[0].followed_by(admitted)
+        if self.closed and not len(pending):
             return admitted
         if not pending.runs and admitted is not None:
             newest = int(admitted.times.max())
@@ -259,23 +267,31 @@ class Live:
         return None if released is None else released[0]
 
     def _results(self, admitted: Held | None) -> Any:
-        """Takes the rows that are ready through a step, and gives what that makes final."""
-        door = self.door
-        if self.query.time is None and self.pending.runs:  # rows that wait for peers along a column
-            held = self.pending.release(FOREVER, True)
-            assert held is not None
-            admitted = held[0] if admitted is None else held[0].followed_by(admitted)
-        ready = self._ready(admitted)
+        """Takes what is ready through a step, and gives what that makes final."""
         if self.state is None:
-            first = ready if ready is not None else admitted
-            if first is None and self.pending.runs:
-                first = self.pending.runs[0].rows
-            if first is None:  # nothing has come yet
+            if admitted is None:  # nothing has come yet
                 return frames.build(self.template, self._nothing())
-            self._begin(first)
-        state = self.state
-        assert state is not None
-        state.grow(len(door.keys))
+            self._begin(admitted)
+        state = self.begun
+        state.grow(len(self.door.keys))
+        if isinstance(self.pending, PendingSlices):
+            made = self._from_slices(admitted, self.pending, state)
+        else:
+            made = self._from_rows(self._ready(admitted, self.pending), state)
+        self._counts[1] += len(next(iter(made.values())))
+        return frames.build(self.template, made)
+
+    def _from_slices(self, admitted: Held | None, pending: PendingSlices, state: State) -> dict[str, Output]:
+        """Rows fold into slices that wait; those that the watermark has passed take the step."""
+        if admitted is not None:
+            pending.add(admitted)
+        slices = pending.release(self._until()) or pending.nothing()
+        rows = StepRows(slices.codes, {TIME: slices.begin}, {})
+        keys = self.door.keys.all() if self.closed else None
+        return self._once(step(state, rows, {}, self._until(), self.closed, keys, slices=slices.partials).ended)
+
+    def _from_rows(self, ready: Held | None, state: State) -> dict[str, Output]:
+        door = self.door
         if ready is None:
             ready = door.nothing()
         ready = self._in_measure(ready, state)
@@ -288,15 +304,13 @@ class Live:
         columns = {name: ordered.column(name) for name in state.plan.arrangement.columns()}
         keys = door.keys.all() if self.closed else None
         results = step(state, rows, columns, self._until(), self.closed, keys)
-        made = self._by_row(ready, ordered, results) if self.query.per_row else self._once(results.ended)
-        self._counts[1] += len(next(iter(made.values())))
-        return frames.build(self.template, made)
+        return self._by_row(ready, ordered, results) if self.query.per_row else self._once(results.ended)
 
     def _until(self) -> int:
         """How far event time has come for the windows: rows that wait for peers are still to be taken in."""
         if self.closed:
             return FOREVER
-        oldest = self.pending.oldest if self.peers else None
+        oldest = self.pending.oldest if self.peers and isinstance(self.pending, Pending) else None
         return self.door.watermark if oldest is None else min(self.door.watermark, oldest)
 
     def _in_measure(self, rows: Held, state: State) -> Held:
@@ -333,6 +347,7 @@ class Live:
             return rows
         waiting = np.flatnonzero(wait)
         # their places among all rows are not known any more; they came before those that wait already
+        assert isinstance(self.pending, Pending)
         self.pending.put_back(rows.at(waiting), np.arange(-len(waiting), 0) + min(0, -self.pending.came))
         return rows.at(np.flatnonzero(~wait))
 

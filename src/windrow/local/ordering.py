@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from windrow.engine.grouping import order
+from windrow.engine.grouping import order_of
 from windrow.engine.inputs import Column
 from windrow.sharing.groups import NOTHING, ROW_OF, VALID_ROW_OF
 from windrow.step.held import Held
@@ -18,7 +18,7 @@ class OrderedRows:
     def __init__(self, rows: Held, timed: bool, labels: Mapping[str, np.ndarray]) -> None:
         """`labels`: for columns of which aggregates hand on a value, the number of each row's label."""
         self.rows, self.labels = rows, labels
-        self.at = _order(rows.codes, rows.times if timed else None)  # None: they are in order
+        self.at = order_of(rows.codes, rows.times if timed else None)  # None: they are in order
         self.key = self.pick(rows.codes)
         self._columns: dict[str, Column] = {}
 
@@ -75,16 +75,3 @@ class Readable(Mapping[str, Column]):
 
     def __len__(self) -> int:
         return len(self.ordered.rows.columns)
-
-
-def _order(codes: np.ndarray, times: np.ndarray | None) -> np.ndarray | None:
-    """The order by key and time; None where rows have it. Its cost does not depend on how many keys there are."""
-    n = len(codes)
-    if n < 2:
-        return None
-    if codes[0] == codes[-1] and (n < 3 or not (codes != codes[0]).any()):
-        if times is None or not (times[1:] < times[:-1]).any():
-            return None
-        return np.argsort(times, kind="stable")
-    used, local = np.unique(codes, return_inverse=True)
-    return order(local, len(used), times)

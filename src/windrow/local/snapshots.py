@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windrow.engine.inputs import Column, object_array
 from windrow.engine.snapshot import opened, sealed
 from windrow.errors import SnapshotError
 from windrow.frames import from_outline, outlined
 from windrow.query import Report
 from windrow.step import saving
-from windrow.step.held import Held
 from windrow.step.keys import one_nan
 
 if TYPE_CHECKING:
     from windrow.local.live import Live
 
-#: 1 had slices, and rows of windows that are kept by partials now
-LAYOUT = 2
+#: 1 had slices, and rows of windows that are kept by partials now; 2 had rows that wait, and no slices
+LAYOUT = 3
 
 
 def saved(live: Live) -> bytes:
@@ -74,8 +72,6 @@ def restore(live: Live, data: bytes) -> None:
         door.keys.extend(
             [column if isinstance(column, np.ndarray) else list(map(one_nan, column)) for column in state["keys"]]
         )
-    if state["pending"] is not None:
-        live.pending.add(held_from(state["pending"]))
     live.labels.values = {name: list(values) for name, values in state["labels"]}
     for window, rows in state["last"]:
         live.last[window].update({k: tuple(row) for k, row in rows})
@@ -85,6 +81,9 @@ def restore(live: Live, data: bytes) -> None:
         begun.grow(len(keys))
         begun.until = state["until"]
         saving.load(begun, saving.saved(state["state"]), keys)
+        if state["pending"] is not None:
+            live.pending.load(state["pending"], keys)
+            live.pending.commit()
 
 
 def check_identity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
@@ -108,33 +107,12 @@ def _spelled(value: Any) -> str:
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _pending(live: Live, keys: np.ndarray) -> tuple | None:
-    """The rows that wait, in the order in which they came, with the places of their keys among `keys`."""
-    rows = live.pending.all()
-    return None if rows is None else held_of(Held(np.searchsorted(keys, rows.codes), rows.times, rows.columns))
+def _pending(live: Live, keys: np.ndarray) -> Any:
+    """What waits, with the places of its keys among `keys`."""
+    waits: Any = live.pending.all()
+    return None if waits is None else live.pending.plain(waits.coded(np.searchsorted(keys, waits.codes)))
 
 
 def _last(rows: Mapping[int, tuple], keys: np.ndarray) -> list:
     places = {int(key): i for i, key in enumerate(keys.tolist())}
     return [(places[k], row) for k, row in rows.items() if k in places]
-
-
-def held_of(held: Held) -> tuple:
-    """Rows as plain values."""
-    return held.codes, held.times, [(name, _column(column)) for name, column in held.columns.items()]
-
-
-def held_from(parts: tuple) -> Held:
-    """The inverse of `held_of`."""
-    codes, times, columns = parts
-    return Held(codes, times, {name: _column_from(column) for name, column in columns})
-
-
-def _column(column: Column) -> tuple:
-    values = column.values.tolist() if column.values.dtype == object else column.values
-    return values, column.mask, column.dtype.str
-
-
-def _column_from(parts: tuple) -> Column:
-    values, mask, dtype = parts
-    return Column(object_array(values) if isinstance(values, list) else values, mask, np.dtype(dtype))

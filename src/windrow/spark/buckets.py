@@ -1,7 +1,8 @@
 """A bucket of keys on a stream: its state in pages of some keys each, of which a batch moves only what it touches.
 
     the head     one for a bucket: of which query it is, how far event time has come, and for each page when it is due
-    a page       what a live query knows of some keys (`local.pages`): windows, rows that wait, labels
+    a page       what a live query knows of some keys (`local.pages`): windows, what waits, labels
+    a chunk      slices of one key that has many, which no step has to look at for now (`step.chunks`)
 
     b"WINDROWP"  layout (2 bytes)  checksum (16 bytes, BLAKE2b of what follows)  Zstandard of msgpack
 
@@ -34,24 +35,33 @@ from windrow.query import Query, Report
 HASH = "__windrow_hash"
 #: how many buckets there are; part of the state's layout
 BUCKETS = 64
+#: what an entry is that is no page
+CHUNK = "chunk"
 #: the place of the head among a bucket's pages
 HEAD = -1
-#: 1 and 2 had slices, which the windows of today are not made of
-MAGIC, LAYOUT = b"WINDROWP", 3
+#: 1 and 2 had slices, which the windows of today are not made of; in 3 all that waits were rows, and rings were whole
+MAGIC, LAYOUT = b"WINDROWP", 4
 #: bytes of a page, compressed: a larger one of several keys is divided
 LARGEST = 1 << 16
 #: rows are late by Spark's watermark alone, which all buckets share
 UNHURRIED = 2**61
 
 
-class State(Protocol):
-    """Where a bucket's pages are."""
+class Entries(Protocol):
+    """Bytes by page, or by owner and chunk."""
 
-    def get(self, page: int) -> bytes | None: ...
+    def get(self, place: Any) -> bytes | None: ...
 
-    def put(self, page: int, data: bytes) -> None: ...
+    def put(self, place: Any, data: bytes) -> None: ...
 
-    def remove(self, page: int) -> None: ...
+    def remove(self, place: Any) -> None: ...
+
+
+class State(Entries, Protocol):
+    """Where a bucket's pages are, and its chunks."""
+
+    @property
+    def chunks(self) -> Entries: ...
 
 
 @dataclass
@@ -65,6 +75,7 @@ class Head:
     size: dict[int, int] = field(default_factory=dict)  # and how many bytes it has
     large: bool = False  # pages have outgrown their size
     timer: int | None = None  # the time for which a timer is set, milliseconds
+    owners: int = 0  # how many keys had chunks of their own so far
 
 
 @dataclass
@@ -111,14 +122,17 @@ class Bucket:
         else:
             mine = set(np.unique(page_of(batch[HASH].to_numpy(), head.pages)).tolist())
             touched = sorted(p for p, due in head.due.items() if due <= watermark or p in mine)
-        live = in_pages(self.keyed, frames.read(self.rows.empty_table()), head.watermark)
+        beside = _Chunks(self, number, head, state.chunks)
+        live = in_pages(self.keyed, frames.read(self.rows.empty_table()), head.watermark, beside)
         live.load([self._page(number, p, state) for p in touched])
         results, late = live.push(batch, watermark)
         head.watermark = live.watermark
         written, size = self._write(number, live, head, touched, state)
         return Outcome(
             results, late if live.report.late else None, min(head.due.values(), default=FOREVER),
-            counted(self.query, live.report, len(touched), written, size),
+            counted(
+                self.query, live.report, len(touched) + beside.read, written + beside.written, size + beside.size
+            ),
         )  # fmt: skip
 
     def _write(self, number: int, live: Pages, head: Head, touched: list[int], state: State) -> tuple[int, int]:
@@ -149,7 +163,7 @@ class Bucket:
 
     def head_bytes(self, number: int, head: Head) -> bytes:
         pages = [(p, due, head.size.get(p, 0)) for p, due in head.due.items()]
-        content = (head.watermark, head.pages, pages, head.large, head.timer)
+        content = (head.watermark, head.pages, pages, head.large, head.timer, head.owners)
         return self._sealed(("head", number, self.identity, content))
 
     def head(self, number: int, state: State) -> Head:
@@ -162,12 +176,14 @@ class Bucket:
         if kind != "head" or of != number:
             raise SnapshotError(f"{name}: what is there is the {kind} of bucket {of}")
         refuse_another(dict(self.identity), dict(identity))
-        watermark, count, pages, large, timer = content
+        watermark, count, pages, large, timer, owners = content
         due, size = {p: when for p, when, _ in pages}, {p: size for p, _, size in pages}
-        return Head(self.identity, watermark, count, due, size, large, timer)
+        return Head(self.identity, watermark, count, due, size, large, timer, owners)
 
-    def _page(self, number: int, page: int, state: State, of_kind: str = "page") -> Mapping[str, Any]:
+    def _page(self, number: int, page: Any, state: Entries, of_kind: str = "page") -> Mapping[str, Any]:
         name = f"state page {page} of bucket {number}"
+        if of_kind == CHUNK:
+            name = f"chunk {page[1]} of owner {page[0]} of bucket {number}"
         data = state.get(page)
         if data is None:
             raise SnapshotError(f"{name} is missing")
@@ -205,6 +221,36 @@ class Bucket:
         return content
 
 
+@dataclass
+class _Chunks:
+    """The chunks of a bucket, as `local.pages` wants them; what moves is counted."""
+
+    bucket: Bucket
+    number: int
+    head: Head
+    entries: Entries
+    read: int = 0
+    written: int = 0
+    size: int = 0
+
+    def new_owner(self) -> int:
+        self.head.owners += 1
+        return self.head.owners
+
+    def get(self, owner: int, chunk: int) -> Mapping[str, Any]:
+        self.read += 1
+        return self.bucket._page(self.number, (owner, chunk), self.entries, CHUNK)
+
+    def put(self, owner: int, chunk: int, content: Mapping[str, Any]) -> None:
+        data = self.bucket._sealed((CHUNK, self.number, (owner, chunk), self.bucket.digest, list(content.items())))
+        self.written += 1
+        self.size += len(data)
+        self.entries.put((owner, chunk), data)
+
+    def remove(self, owner: int, chunk: int) -> None:
+        self.entries.remove((owner, chunk))
+
+
 def counted(query: Query, report: Report, read: int, written: int, size: int) -> dict[str, int]:
     """What a batch did."""
     return {
@@ -221,6 +267,8 @@ def expected_combines(query: Query, report: Report) -> int:
 
 def page_of(hashes: np.ndarray, pages: int) -> np.ndarray:
     """The page of each key: the bucket is the hash modulo BUCKETS, the rest of it tells the page."""
+    if pages == 1:
+        return np.zeros(len(hashes), np.int64)
     return (hashes.astype(np.int64) // BUCKETS) % pages
 
 

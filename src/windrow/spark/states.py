@@ -16,6 +16,8 @@ from windrow.spark.streams import BUCKET, VARIABLE
 class Found(dict):
     """Pages that were read."""
 
+    chunks: Any = None
+
     def put(self, page: int, data: bytes) -> None:
         self[page] = data
 

@@ -27,8 +27,8 @@ from windrow.spark.chunks import conformed, gathered
 from windrow.spark.trees import TreeBucket
 
 BUCKET, WHEN, PLACE, ROWS = "__windrow_bucket", "__windrow_when", "__windrow_place", "__windrow_rows"
-#: the names of the state in Spark's store; Monoid Trees are there with `large` only
-VARIABLE, TREES = "pages", "trees"
+#: the names of the state in Spark's store; with `large` there are Monoid Trees instead of chunks
+VARIABLE, CHUNKS, TREES = "pages", "chunks", "trees"
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 PACKED = pa.schema([(BUCKET, pa.int32()), (WHEN, pa.timestamp("us", "UTC")), (PLACE, pa.int64()), (ROWS, pa.binary())])
@@ -82,11 +82,13 @@ class Running:
 
     @property
     def states(self) -> dict[str, tuple[str, str]]:
-        trees = {TREES: ("key binary", "bytes binary")} if self.large else {}
-        return {VARIABLE: ("page int", "bytes binary")} | trees
+        chunks = {CHUNKS: ("owner bigint, chunk bigint", "bytes binary")}
+        trees = {TREES: ("key binary", "bytes binary")}
+        return {VARIABLE: ("page int", "bytes binary")} | (trees if self.large else chunks)
 
     def begin(self, handle: Any, states: Mapping[str, Any]) -> None:
-        self.handle, self.state = handle, states[VARIABLE]
+        self.handle = handle
+        self.state = Kept(states[VARIABLE], None if self.large else Kept(states[CHUNKS]))
         self.bucket = Bucket(self.query, self.takes)
         if self.large:
             self.bucket = TreeBucket(self.query, self.takes, Kept(states[TREES]))
@@ -96,7 +98,7 @@ class Running:
 
     def history(self, bucket: int, rows: Any, timers: Any) -> None:
         """Takes in rows of the history. It may come in pieces, so that nothing is final yet."""
-        state = Kept(self.state)
+        state = self.state
         head = self.bucket.head(bucket, state)
         outcome = self.bucket.step(bucket, head, state, unpacked([rows]), NEVER)
         head.timer = self._timer(head.timer, outcome.due, None, 0)
@@ -106,7 +108,7 @@ class Running:
         yield self._step(bucket, [], timers, when)
 
     def _step(self, number: int, rows: list[pa.Table], timers: Any, fired: int | None = None) -> Any:
-        state = Kept(self.state)
+        state = self.state
         head = self.bucket.head(number, state)
         if self.begun is not None and head.watermark < self.begun:
             self.bucket.step(number, head, state, [], self.begun)  # what ended within the history is answered elsewhere
@@ -172,19 +174,20 @@ class Late:
 
 @dataclass(frozen=True)
 class Kept:
-    """A bucket's pages in Spark's state."""
+    """A bucket's entries in a map of Spark's state: pages by their number, chunks by owner and number."""
 
-    pages: Any
+    entries: Any
+    chunks: Any = None
 
-    def get(self, page: Any) -> bytes | None:
-        found = self.pages.getValue((page,))
+    def get(self, place: Any) -> bytes | None:
+        found = self.entries.getValue(place if isinstance(place, tuple) else (place,))
         return None if found is None else bytes(found[0])
 
-    def put(self, page: Any, data: bytes) -> None:
-        self.pages.updateValue((page,), (data,))
+    def put(self, place: Any, data: bytes) -> None:
+        self.entries.updateValue(place if isinstance(place, tuple) else (place,), (data,))
 
-    def remove(self, page: Any) -> None:
-        self.pages.removeKey((page,))
+    def remove(self, place: Any) -> None:
+        self.entries.removeKey(place if isinstance(place, tuple) else (place,))
 
 
 @dataclass(frozen=True)

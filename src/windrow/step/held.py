@@ -37,6 +37,10 @@ class Held:
         """Some of the rows."""
         return Held(self.codes[where], self.times[where], {n: _at(c, where) for n, c in self.columns.items()})
 
+    def coded(self, codes: np.ndarray) -> Held:
+        """The same with other numbers for the keys."""
+        return Held(codes, self.times, self.columns)
+
     def copied(self) -> Held:
         """The same rows in memory of their own."""
         return self.at(np.arange(self.rows))

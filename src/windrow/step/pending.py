@@ -1,4 +1,4 @@
-"""Rows that wait for the watermark: sorted runs, of which neighbours of about the same size are merged.
+"""What waits for the watermark. Here: rows, in sorted runs, of which neighbours of about the same size are merged.
 
 A row is merged O(log n) times while it waits, and what the watermark has passed is the beginning of each run. Runs are
 never changed, so that to take a step back is to keep the old list of them.
@@ -10,7 +10,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from windrow.engine.inputs import Column, object_array
+from windrow.engine.walks import HIGHEST
+from windrow.query import Query
 from windrow.step.held import Held
+from windrow.step.pending_slices import PendingSlices
+from windrow.step.plan import Plan
+from windrow.step.waiting import Waiting
+
+
+def folds_late_rows(query: Query) -> bool:
+    """Whether rows wait as slices: each tells its slice by itself, their order does not count, and rows may wait."""
+    places = all(window.late_slices and window.edges.gap == HIGHEST for window in query.windows.values())
+    # a label is a row's own, so an aggregate that carries one has to know which row came first
+    any_order = all(a.commutative and not a.carries_label for a in query.aggregates.values())
+    return bool(query.lateness) and query.store is None and places and any_order
+
+
+def pending_of(query: Query, plan: Plan) -> Pending | PendingSlices:
+    """What keeps rows until the watermark has passed them."""
+    return PendingSlices(plan) if folds_late_rows(query) else Pending()
 
 
 @dataclass(frozen=True)
@@ -31,6 +50,7 @@ class Pending:
     def __init__(self) -> None:
         self.runs: tuple[Run, ...] = ()
         self.came = 0  # rows so far
+        self.waiting = Waiting()
 
     def __len__(self) -> int:
         return sum(map(len, self.runs))
@@ -39,10 +59,6 @@ class Pending:
     def oldest(self) -> int | None:
         """The least time of a row that waits."""
         return min((int(run.rows.times[run.start]) for run in self.runs), default=None)
-
-    def codes(self) -> np.ndarray:
-        """The numbers of the keys of all rows that wait."""
-        return np.concatenate([np.empty(0, np.int64), *(run.rows.codes[run.start :] for run in self.runs)])
 
     def add(self, rows: Held) -> None:
         """Rows in the order in which they come. They are copied: a user may use the arrays of a push again."""
@@ -57,6 +73,7 @@ class Pending:
     def _insert(self, rows: Held, order: np.ndarray) -> None:
         if not rows.rows:
             return
+        self.waiting.add(rows.codes)
         runs = [*self.runs, _sorted(rows, order)]
         while len(runs) > 1 and len(runs[-2]) <= 2 * len(runs[-1]):
             newer, older = runs.pop(), runs.pop()
@@ -72,25 +89,66 @@ class Pending:
             end = int(np.searchsorted(times, until, "right" if inclusive else "left"))
             if end > run.start:
                 out.append((_part(run.rows, run.start, end), run.order[run.start : end]))
+                self.waiting.add(out[-1][0].codes, -1)
             if max(end, run.start) < len(times):
                 left.append(run if end <= run.start else Run(run.rows, run.order, end))
         if not out:
             return None
         self.runs = tuple(left)
-        rows, order = out[0]
-        for more, numbers in out[1:]:
-            rows, order = rows.followed_by(more), np.concatenate([order, numbers])
-        if len(order) > 1 and (order[1:] < order[:-1]).any():
-            at = np.argsort(order, kind="stable")
-            rows, order = rows.at(at), order[at]
-        return rows, order
+        return _as_they_came(out)
 
     def all(self) -> Held | None:
         """All rows that wait, in the order in which they came."""
-        before = self.runs
-        released = self.release(2**63 - 1, True)
-        self.runs = before
-        return None if released is None else released[0]
+        return _as_they_came([(_rest(run), run.order[run.start :]) for run in self.runs])[0] if self.runs else None
+
+    def due(self) -> np.ndarray:
+        """For each row of `all()` the time at which it enters the step."""
+        rows = self.all()
+        return np.empty(0, np.int64) if rows is None else rows.times
+
+    # As plain values.
+
+    def plain(self, rows: Held) -> tuple:
+        """Rows as plain values."""
+        return rows.codes, rows.times, [(name, _plain(column)) for name, column in rows.columns.items()]
+
+    def load(self, values: tuple, keys: np.ndarray) -> None:
+        """Takes up what `plain` gave; the numbers in it are places among `keys`."""
+        codes, times, columns = values
+        self.add(Held(keys[codes], times, {name: _column(parts) for name, parts in columns}))
+
+    # A step.
+
+    def before(self) -> tuple:
+        """What `rollback` wants to know."""
+        return self.runs, self.came
+
+    def commit(self) -> None:
+        self.waiting.commit()
+
+    def rollback(self, before: tuple) -> None:
+        self.runs, self.came = before
+        self.waiting.rollback()
+
+
+def _as_they_came(parts: list[tuple[Held, np.ndarray]]) -> tuple[Held, np.ndarray]:
+    rows, order = parts[0]
+    for more, numbers in parts[1:]:
+        rows, order = rows.followed_by(more), np.concatenate([order, numbers])
+    if len(order) > 1 and (order[1:] < order[:-1]).any():
+        at = np.argsort(order, kind="stable")
+        rows, order = rows.at(at), order[at]
+    return rows, order
+
+
+def _plain(column: Column) -> tuple:
+    values = column.values.tolist() if column.values.dtype == object else column.values
+    return values, column.mask, column.dtype.str
+
+
+def _column(parts: tuple) -> Column:
+    values, mask, dtype = parts
+    return Column(object_array(values) if isinstance(values, list) else values, mask, np.dtype(dtype))
 
 
 def _sorted(rows: Held, order: np.ndarray) -> Run:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NotRequired, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict, cast
 
 import numpy as np
 
 from windrow.aggregates.joins import Join
-from windrow.engine.columns import Store
+from windrow.engine.columns import Slots, Store
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_access import AGGS, CAPACITY, LINKS, OWN, VALS
+from windrow.engine.state import new_store
 from windrow.engine.table import blocks_of, stretches
 from windrow.engine.walking import BASE, F0, SIZE, E, F, WalkState
 from windrow.errors import SnapshotError
@@ -18,10 +19,16 @@ from windrow.sharing.groups import Group
 from windrow.step.state import DUE, State
 from windrow.windows.user_defined import UserState
 
+if TYPE_CHECKING:
+    from windrow.step.chunks import Middle
+
+#: gives labels of a column other numbers
+Change = Callable[[str, np.ndarray], np.ndarray]
 #: of a walk: which keys have a ring, the columns of all rings, the objects of user-defined windows
 SavedWalk: TypeAlias = "tuple[np.ndarray, tuple[np.ndarray, ...], list | None]"
-#: of windows and a group of aggregates: the columns of each pool of slots, or where they are objects a cell per key
-SavedWindows: TypeAlias = list
+#: of windows and a group of aggregates: the columns of each pool of slots; where they are objects, a cell per key and
+#: the slots of all rings
+SavedWindows: TypeAlias = "list | tuple"
 
 
 class Saved(TypedDict):
@@ -32,6 +39,7 @@ class Saved(TypedDict):
     walks: list[SavedWalk]
     trees: list[SavedWindows]  # what kinds of windows keep themselves
     groups: list[SavedWindows]
+    owners: list  # of the chunks in which the middle of large rings lies
     stored: NotRequired[list]  # of windows in a store, what is in memory and where the rest is
 
 
@@ -41,20 +49,22 @@ def saved(pairs: Iterable[tuple[str, object]]) -> Saved:
 
 
 def dump(state: State, keys: np.ndarray) -> Saved:
-    """What is known of these keys."""
+    """What is known of these keys, without slices that lie apart (`step.chunks`)."""
+    apart = {} if state.chunks is None else state.chunks.missing(keys)
     words = state.table.words[keys]
     walks, trees, groups = [], [], []
-    for walk in state.walks.values():
-        walks.append(_dump_walk(walk, keys))
+    for name, walk in state.walks.items():
+        walks.append(_dump_walk(walk, keys, apart.get(name)))
         words[:, [walk.first + BASE, walk.first + SIZE, walk.first + F0]] = 0
         for part, of in walk.kept:
-            trees.append(_dump_windows(part, of, keys))
+            trees.append(_dump_windows(part, of, keys, None))
             _without_blocks(part, words)
-    for part, group in _kept(state):
-        groups.append(_dump_windows(part, group.of, keys))
+    for of_window, part, group in _kept(state):
+        groups.append(_dump_windows(part, group.of, keys, apart.get(of_window)))
         _without_blocks(part, words)
     content: Saved = {
         "width": words.shape[1], "words": words.ravel(), "walks": walks, "trees": trees, "groups": groups,
+        "owners": [] if state.chunks is None else state.chunks.owners(keys),
     }  # fmt: skip
     if state.stored:
         content["stored"] = [window.dump(keys) for window in state.stored.values()]
@@ -72,28 +82,47 @@ def load(state: State, content: Saved, keys: np.ndarray) -> None:
     if content["width"] != state.table.words.shape[1] or len(content["words"]) != len(keys) * content["width"]:
         raise SnapshotError("the saved state has another layout than this query")
     state.table.words[keys] = content["words"].reshape(len(keys), content["width"])
+    apart: dict[str, Middle] = {}
+    if state.chunks is not None:
+        state.chunks.load(keys, content["owners"])
+        apart = state.chunks.missing(keys)
     trees = iter(content["trees"])
-    for walk, parts in zip(state.walks.values(), content["walks"], strict=True):
-        _load_walk(walk, keys, parts)
+    for (name, walk), parts in zip(state.walks.items(), content["walks"], strict=True):
+        _load_walk(walk, keys, parts, apart.get(name))
         for part, of in walk.kept:
-            _load_windows(part, of, keys, next(trees))
-    for (part, group), dumped in zip(_kept(state), content["groups"], strict=True):
-        _load_windows(part, group.of, keys, dumped)
-    for window, dumped in zip(state.stored.values(), content.get("stored", []), strict=True):
-        window.load(dumped, keys)
+            _load_windows(part, of, keys, next(trees), None)
+    for (of_window, part, group), dumped in zip(_kept(state), content["groups"], strict=True):
+        _load_windows(part, group.of, keys, dumped, apart.get(of_window))
+    for window, stored in zip(state.stored.values(), content.get("stored", []), strict=True):
+        window.load(stored, keys)
     due = state.table.words[keys, DUE]
     there = due < np.iinfo(np.int64).max
     state.due.push(keys[there], due[there])
     state.commit()
 
 
-def _dump_walk(walk: WalkState, keys: np.ndarray) -> SavedWalk:
-    first, end = walk.word(keys, F), walk.word(keys, E)
+def _around(first: np.ndarray, end: np.ndarray, apart: Middle | None) -> tuple[np.ndarray, np.ndarray]:
+    """(which, at): for each stretch its numbers from first to end, without those that lie apart.
+
+    >>> which, at = _around(np.array([0, 7]), np.array([9, 8]), (np.array([2, 0]), np.array([7, 0])))
+    >>> which.tolist(), at.tolist()
+    ([0, 0, 0, 0, 1], [0, 1, 7, 8, 7])
+    """
+    if apart is None:
+        return stretches(first, end - first)
+    low = np.clip(apart[0], first, end)
+    high = np.clip(apart[1], low, end)
+    begin, stop = np.stack([first, high], 1).ravel(), np.stack([low, end], 1).ravel()
+    which, at = stretches(begin, stop - begin)
+    return which // 2, at
+
+
+def _dump_walk(walk: WalkState, keys: np.ndarray, apart: Middle | None) -> SavedWalk:
     sized = walk.word(keys, SIZE) > 0
-    first, count = first[sized], (end - first)[sized]
-    which, at = stretches(first, count)
-    k = keys[sized][which]
-    slot = walk.word(k, BASE) + (at & (walk.word(k, SIZE) - 1))
+    mine = keys[sized]
+    missing = None if apart is None else (apart[0][sized], apart[1][sized])
+    which, at = _around(walk.word(mine, F), walk.word(mine, E), missing)
+    slot = walk.slots_at(mine[which], at)
     objects = None
     if isinstance(walk, UserState):
         objects = [_pairs(walk.objects.get(key)) for key in keys.tolist()]
@@ -104,16 +133,16 @@ def _pairs(state: dict[str, object] | None) -> list | None:
     return None if state is None else list(state.items())
 
 
-def _load_walk(walk: WalkState, keys: np.ndarray, parts: SavedWalk) -> None:
+def _load_walk(walk: WalkState, keys: np.ndarray, parts: SavedWalk, apart: Middle | None) -> None:
     sized, columns, objects = parts
     mine = keys[sized]
     first, end = walk.word(mine, F), walk.word(mine, E)
     sizes = blocks_of(end - first)
     words = walk.table.words
-    words[mine, walk.first + BASE] = begin = walk.ring.take(sizes)
+    words[mine, walk.first + BASE] = walk.ring.take(sizes)
     words[mine, walk.first + SIZE] = sizes
-    which, at = stretches(first, end - first)
-    slot = begin[which] + (at & (sizes[which] - 1))
+    which, at = _around(first, end, None if apart is None else (apart[0][sized], apart[1][sized]))
+    slot = walk.slots_at(mine[which], at)
     for column, values in zip(walk.ring.columns, columns, strict=True):
         column[slot] = values
     if isinstance(walk, UserState):
@@ -123,29 +152,33 @@ def _load_walk(walk: WalkState, keys: np.ndarray, parts: SavedWalk) -> None:
         )
 
 
-def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray) -> SavedWindows:
+def _in_ring(part: KeyedWindows, keys: np.ndarray, apart: Middle | None) -> tuple[np.ndarray, np.ndarray]:
+    """(which, slots): for each key the slots of its ring, without what was evicted, which would only take room."""
+    missing = apart
+    if apart is not None:
+        shift = part.shift(keys)
+        missing = apart[0] - shift, apart[1] - shift
+    which, at = _around(*part.ends(keys), missing)
+    return which, part.slots_at(keys[which], at)
+
+
+def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | None) -> SavedWindows:
     if not part.form.compiled:
-        return [_dump_cell(part, of, key) for key in keys.tolist()]
+        return _dump_cells(part, of, keys, apart)
     capacity = part.word(keys, CAPACITY)
     dumped = []
     for j, slots in enumerate(part.slots):
-        sizes = part.slots_of(capacity, j)
-        base = part.word(keys, VALS + j)
-        which, at = stretches(base, sizes)
-        columns = tuple(column[at] for column in slots.columns) if len(at) else None
-        if columns is not None and part.in_rings:  # what was evicted would only take room
-            first, end = part.ends(keys)
-            unused = ((at - base[which] - first[which]) & (capacity[which] - 1)) >= (end - first)[which]
-            for column in columns:
-                column[unused] = 0
-        dumped.append(columns)
+        if part.in_rings:
+            at = _in_ring(part, keys, apart)[1] if j == 0 else keys[:0]
+        else:
+            at = stretches(part.word(keys, VALS + j), part.slots_of(capacity, j))[1]
+        dumped.append(tuple(column[at] for column in slots.columns) if len(at) else None)
     return dumped
 
 
-def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedWindows) -> None:
+def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedWindows, apart: Middle | None) -> None:
     if not part.form.compiled:
-        for key, cell in zip(keys.tolist(), dumped, strict=True):
-            _load_cell(part, of, key, cell)
+        _load_cells(part, of, keys, dumped, apart)
         return
     capacity = part.word(keys, CAPACITY)
     for j, (slots, columns) in enumerate(zip(part.slots, dumped, strict=True)):
@@ -156,37 +189,81 @@ def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedW
         base = np.zeros(len(keys), np.int64)
         base[there] = slots.take(blocks[there])
         part.table.words[keys, part.first + VALS + j] = base
-        _, at = stretches(base, part.slots_of(capacity, j))
-        if columns is None or len(columns[0]) != len(at):
+        at = _in_ring(part, keys, apart)[1] if part.in_rings else stretches(base, part.slots_of(capacity, j))[1]
+        if len(at) != (0 if columns is None else len(columns[0])):
             raise SnapshotError("the saved state does not fit together: slots are missing")
-        for column, values in zip(slots.columns, columns, strict=True):
+        for column, values in zip(slots.columns, columns or (), strict=columns is not None):
             column[at] = values
 
 
-def _dump_cell(part: KeyedWindows, of: Join, key: int) -> tuple:
+def _dump_cells(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | None) -> tuple:
+    """The cells, and in one list the slots of all rings."""
     save = _saver(part, of.dump)
-    f, e, o, p, r = part.plain.cells[key]
-    store = part.plain.stores[key]
-    registers = None
-    if r is not None:
-        registers = [save(value) if name in part.partials else value for name, value in r._asdict().items()]
-    slots = None
-    if store is not None:
-        slots = [save(v) for v in store.vals], [save(v) for v in store.aggs], [int(i) for i in store.links], store.mask
-    return f, e, o, save(p), registers, slots
+    cells = []
+    for key in keys.tolist():
+        f, e, o, p, r = part.plain.cells[key]
+        store = part.plain.stores[key]
+        registers = None
+        if r is not None:
+            registers = [save(value) if name in part.partials else value for name, value in r._asdict().items()]
+        slots = None
+        if store is not None and part.in_rings:
+            slots = store.mask
+        elif store is not None:
+            slots = (
+                [save(v) for v in store.vals], [save(v) for v in store.aggs], [int(i) for i in store.links], store.mask
+            )  # fmt: skip
+        cells.append((f, e, o, save(p), registers, slots))
+    if not part.in_rings:
+        return cells, None
+    which, at = _in_ring(part, keys, apart)
+    stores = part.plain.stores
+    return cells, [save(stores[k].vals[i]) for k, i in zip(keys[which].tolist(), at.tolist(), strict=True)]
 
 
-def _load_cell(part: KeyedWindows, of: Join, key: int, cell: tuple) -> None:
+def _load_cells(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedWindows, apart: Middle | None) -> None:
     read = _saver(part, of.load)
-    f, e, o, p, registers, slots = cell
-    r = None
-    if registers is not None:
-        fields = zip(part.algorithm.registers._fields, registers, strict=True)
-        r = part.algorithm.registers(*(read(value) if name in part.partials else value for name, value in fields))
-    part.plain.cells[key] = (f, e, o, read(p), r)
-    if slots is not None:
-        vals, aggs, links, mask = slots
-        part.plain.stores[key] = Store([read(v) for v in vals], [read(v) for v in aggs], list(links), mask)
+    cells, ring = dumped
+    stores = part.plain.stores
+    for key, (f, e, o, p, registers, slots) in zip(keys.tolist(), cells, strict=True):
+        r = None
+        if registers is not None:
+            fields = zip(part.algorithm.registers._fields, registers, strict=True)
+            r = part.algorithm.registers(*(read(value) if name in part.partials else value for name, value in fields))
+        part.plain.cells[key] = (f, e, o, read(p), r)
+        if slots is not None and part.in_rings:
+            stores[key] = new_store(part.algorithm, part.form, slots + 1)
+        elif slots is not None:
+            vals, aggs, links, mask = slots
+            stores[key] = Store([read(v) for v in vals], [read(v) for v in aggs], list(links), mask)
+    if not part.in_rings:
+        return
+    which, at = _in_ring(part, keys, apart)
+    if len(at) != len(ring):
+        raise SnapshotError("the saved state does not fit together: slots are missing")
+    for k, i, value in zip(keys[which].tolist(), at.tolist(), ring, strict=True):
+        stores[k].vals[i] = read(value)
+
+
+def dump_partials(part: KeyedWindows, group: Group, values: Slots, change: Change) -> Slots:
+    """Partials of a window's slots as plain values; `change` gives labels other numbers."""
+    if part.form.compiled:
+        return _relabelled(group, values, change)
+    return list(map(_saver(part, group.of.dump), values))
+
+
+def load_partials(part: KeyedWindows, group: Group, values: Slots, change: Change) -> Slots:
+    """The inverse of `dump_partials`."""
+    if part.form.compiled:
+        return _relabelled(group, values, change)
+    return list(map(_saver(part, group.of.load), values))
+
+
+def _relabelled(group: Group, columns: Slots, change: Change) -> tuple:
+    changed = list(columns)
+    for place, (_, of) in group.labels().items():
+        changed[place] = change(of, changed[place])
+    return tuple(changed)
 
 
 def _saver(part: KeyedWindows, change: Callable) -> Callable:
@@ -198,7 +275,7 @@ def _saver(part: KeyedWindows, change: Callable) -> Callable:
 
 def label_columns(state: State) -> Iterator[tuple[str, np.ndarray]]:
     """Where the state holds numbers of labels: (the column whose labels they are, the numbers), to be changed there."""
-    for part, group in _kept(state):
+    for _, part, group in _kept(state):
         for place, (_, of) in (group.labels() if part.form.compiled else {}).items():
             for word in _label_words(part, place):
                 yield of, state.table.words[:, word]
@@ -206,26 +283,27 @@ def label_columns(state: State) -> Iterator[tuple[str, np.ndarray]]:
                 yield of, slots.columns[place]
 
 
-def relabel(state: State, content: Saved, change: Callable[[str, np.ndarray], np.ndarray]) -> None:
+def relabel(state: State, content: Saved, change: Change) -> None:
     """Changes the numbers of labels in what `dump` gave."""
     words = content["words"].reshape(-1, content["width"])
-    for (part, group), dumped in zip(_kept(state), content["groups"], strict=True):
-        for place, (_, of) in (group.labels() if part.form.compiled else {}).items():
+    for (_, part, group), dumped in zip(_kept(state), content["groups"], strict=True):
+        if not part.form.compiled:
+            continue
+        for place, (_, of) in group.labels().items():
             for word in _label_words(part, place):
                 words[:, word] = change(of, words[:, word])
-            for j in range(2):
-                if dumped[j] is not None:
-                    columns = list(dumped[j])
-                    columns[place] = change(of, columns[place])
-                    dumped[j] = tuple(columns)
+        assert isinstance(dumped, list)
+        for j in range(2):
+            if dumped[j] is not None:
+                dumped[j] = _relabelled(group, dumped[j], change)
 
 
-def _kept(state: State) -> Iterator[tuple[KeyedWindows, Group]]:
-    """All that holds partials, with the aggregates they are of."""
-    for groups in state.groups.values():
+def _kept(state: State) -> Iterator[tuple[str, KeyedWindows, Group]]:
+    """All that holds partials: the window ("": several share them), and the aggregates they are of."""
+    for ring, groups in state.groups.items():
         for kept, group in zip(groups, state.plan.arrangement.groups, strict=True):
             for part in kept.parts:
-                yield part, group
+                yield ring[0] if len(ring) == 1 else "", part, group
 
 
 def _label_words(part: KeyedWindows, place: int) -> list[int]:

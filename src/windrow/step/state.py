@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from windrow.step.stored import StoredWindow
 from windrow.swag import ALGORITHMS
 from windrow.swag.flat_fit import traverse
 from windrow.windows.base import TIME, Window
+
+if TYPE_CHECKING:
+    from windrow.step.chunks import Chunks
 
 #: words that every key has: how many rows it had, and when it is due
 COUNT, DUE = 0, 1
@@ -106,6 +110,7 @@ class State:
         #: the windows by event time, which are due at some time
         self.timed = [(name, window) for name, window in plan.windows.items() if window.measure == TIME]
         self.counted = any(window.numbers_rows for window in plan.windows.values())
+        self.chunks: Chunks | None = None  # of large rings that lie apart, if any do
         self._saved: tuple[np.ndarray, np.ndarray, int] | None = None
 
     def _keep(self, ring: tuple[str, ...], algorithm: str) -> None:

@@ -103,6 +103,8 @@ def step(
             highest = np.inf if plan.dtype(window).kind == "f" else HIGHEST
             now = np.full_like(newest[window.measure], highest) if closing else newest[window.measure]
         runs = Runs(every, runs_begin, runs_end, now)
+        if state.chunks is not None:
+            state.chunks.fetch(name, runs)
         if window.per_row:
             ring = plan.ring(name)
             if name == ring[0]:  # the others are answered with it

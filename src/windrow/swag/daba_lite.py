@@ -6,7 +6,11 @@ l_R and l_B hold bare partials; what DABA keeps as their aggregates is in two re
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable
 
+import numpy as np
+
+from windrow.engine.algorithm import Stretches
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: as DABA's; agg_ra = Σ of [R, B) since the last flip, agg_b = Σ of [B, E)
@@ -74,6 +78,18 @@ def layout(capacity: int) -> tuple[int, int, int]:
     return capacity, 0, 0
 
 
+def touches(register: Callable[[str], np.ndarray], evictions: np.ndarray, inserts: np.ndarray) -> Stretches:
+    """Each operation moves L and A by at most one place. After a flip, which is one of them, L is at F and A at E."""
+    n = evictions + inserts
+    first, left, accumulated, last = (register(name) for name in "FLAE")
+    return [
+        (first, first + evictions + n + 1),
+        (left, left + n + 1),
+        (accumulated - n - 1, accumulated + n + 1),
+        (last - n - 1, last),
+    ]
+
+
 ALGORITHM = Algorithm(
     name="daba_lite",
     kernel=kernel,
@@ -90,6 +106,7 @@ ALGORITHM = Algorithm(
         query=1,
     ),
     partial_registers=("agg_ra", "agg_b"),
+    touches=touches,
 )
 
 

@@ -6,7 +6,11 @@ Paper 2 §4 (Two-Stacks) with one aggregate a slot; the space-saving form is fro
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Callable
 
+import numpy as np
+
+from windrow.engine.algorithm import Stretches
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: slots[F..B) hold aggregates up to B, slots[B..E) bare partials; back = slots[B] ⊕ ... ⊕ slots[E-1]
@@ -57,6 +61,13 @@ def layout(capacity: int) -> tuple[int, int, int]:
     return capacity, 0, 0
 
 
+def touches(register: Callable[[str], np.ndarray], evictions: np.ndarray, inserts: np.ndarray) -> Stretches:
+    """A query reads the oldest slot. Nothing else is read until the front is empty; then all slots are, and written."""
+    first, last = register("F"), register("E")
+    flips = first + evictions > register("B")
+    return [(first, np.where(flips, last, first + evictions + 1))]
+
+
 ALGORITHM = Algorithm(
     name="two_stacks_lite",
     kernel=kernel,
@@ -75,6 +86,7 @@ ALGORITHM = Algorithm(
     ),
     partial_registers=("back",),
     fused=True,
+    touches=touches,
 )
 
 

@@ -124,6 +124,13 @@ class Window:
         """`bounds` in the same way. For a run without rows `keep` is 0, or its end if no row is needed."""
         raise NotImplementedError
 
+    def evictions(self, state: WalkState, runs: Runs) -> np.ndarray | None:
+        """At most how many slices leave the rings of these keys in a step; None: nothing is known of it.
+
+        What lies between the oldest of them and the newest slice need not be in memory then (`step.chunks`).
+        """
+        return None
+
     # How `explain` describes it.
 
     #: what a row tells of the windows that it is in
@@ -157,6 +164,9 @@ class Window:
     def edges(self) -> Edges:
         """Where `late_slices`: at which times slices are cut, so that each window is a run of whole slices."""
         raise NotImplementedError
+
+    def check_places(self, values: np.ndarray) -> None:
+        """Where `late_slices`: an error where windows around these values are beyond 64 bits."""
 
     #: starts and ends are told in event time, where there is one, whatever it is measured along
     edges_in_time: ClassVar[bool] = False

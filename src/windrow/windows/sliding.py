@@ -37,6 +37,8 @@ from windrow.windows.base import ROWS, TIME, Measure, StepRows, Trees, Window
 
 #: windows for which room is made before they are counted
 MANY = 1 << 24
+#: sums of three of these fit into 64 bits
+_FAR = 2**61
 #: the number of the next window to be reported; the ring holds the number of the window that each slice begins with
 DUE = OWN
 
@@ -161,6 +163,18 @@ class Periodic(Window):
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return state.word(keys, E) == state.word(keys, F)
 
+    def evictions(self, state: WalkState, runs: Runs) -> np.ndarray | None:
+        if state.dtype != np.int64:
+            return None
+        first, end = state.word(runs.key, F), state.word(runs.key, E)
+        found = end - first
+        # where neither side can overflow: slices go that begin before the oldest window that is open then
+        near = (found > 0) & (np.abs(runs.until) < _FAR) & (max(self.range, self.every) < _FAR)
+        oldest = state.ring.columns[0][state.slots_at(runs.key[near], first[near])]
+        due = (runs.until[near] - self.range - self.origin % self.every) // self.every + 1
+        found[near] = np.clip(due - oldest, 0, found[near])
+        return found
+
     @property
     def late_slices(self) -> bool:
         return self.measure == TIME
@@ -171,6 +185,9 @@ class Periodic(Window):
         every = int(self.every)
         first = {int(self.origin) % every, (int(self.origin) + int(self.range)) % every}
         return Edges((every,) * len(first), tuple(sorted(first)))
+
+    def check_places(self, values: np.ndarray) -> None:
+        self._facts(np.dtype(np.int64), values)
 
 
 @walker

@@ -1,0 +1,222 @@
+"""What waits for the watermark where every slice is known by its place: partials instead of rows.
+
+A row folds at once into the slice of its key and time, whatever order rows come in, because all aggregates are
+commutative. A slice enters the step once the watermark has passed its end: no row can fall into it any more.
+
+Slices lie in sorted runs, of which neighbours of about the same size are merged, and slices of the same place are
+combined then. Runs are never changed, so that to take a step back is to keep the old list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from windrow.engine.grouping import grouped, order_of
+from windrow.engine.inputs import Column
+from windrow.engine.places import Places
+from windrow.errors import SnapshotError
+from windrow.sharing import passes
+from windrow.sharing.groups import NOTHING, Group
+from windrow.step.held import Held
+from windrow.step.errors import named
+from windrow.step.plan import Plan
+from windrow.step.waiting import Waiting
+
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """Slices: numbers of their keys, where they begin, and for each group of aggregates their partials."""
+
+    codes: np.ndarray
+    begin: np.ndarray
+    partials: tuple[Any, ...]
+    start: int = 0  # slices before it were released
+
+    def __len__(self) -> int:
+        return len(self.codes) - self.start
+
+    def at(self, where: np.ndarray | slice) -> Folded:
+        """Some of the slices."""
+        return Folded(self.codes[where], self.begin[where], tuple(_at(part, where) for part in self.partials))
+
+    def rest(self) -> Folded:
+        """Those that were not released."""
+        return self.at(slice(self.start, None)) if self.start else self
+
+    def coded(self, codes: np.ndarray) -> Folded:
+        """The same with other numbers for the keys."""
+        return replace(self, codes=codes)
+
+
+class PendingSlices:
+    """Slices that wait."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.groups, self.windows, self.names = plan.arrangement.groups, list(plan.windows.values()), list(plan.windows)
+        self.places = Places(edge for window in self.windows for edge in window.edges.pairs())
+        none = {name: _empty(column) for name, column in plan.columns.items()}
+        none[NOTHING] = Column(_NONE, None, np.dtype(np.int64))
+        self._columns = [tuple(none[name] for name in group.columns) for group in self.groups]
+        self.runs: tuple[Folded, ...] = ()
+        self.waiting = Waiting()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.runs))
+
+    def add(self, rows: Held) -> None:
+        """Rows in any order."""
+        ends = np.array([rows.times.min(), rows.times.max()])
+        self._check(ends)
+        begin, _ = self.places.of(rows.times)
+        self._check(np.array([begin.min(), ends[1]]))
+        source, cuts = grouped(rows.codes, begin, self.places.unit)
+        first = cuts[:-1] if source is None else source[cuts[:-1]]
+        nothing = Column(np.zeros(rows.rows, np.int64), None, np.dtype(np.int64))
+
+        def folded(g: int, group: Group) -> Any:
+            columns = tuple(nothing if name == NOTHING else rows.column(name) for name in group.columns)
+            return passes.fold(group, columns, _NONE if source is None else source, None, cuts, _NONE)[0]
+
+        with named(lambda: self._where(ends[0], ends[1])):
+            partials = self._each(folded)
+        self._insert(Folded(rows.codes[first], begin[first], partials))
+
+    def release(self, until: int) -> Folded | None:
+        """The slices that have ended by then, by key and begin; None: there are none."""
+        edge = self.places.begin_of(until)
+        out, left = [], []
+        for run in self.runs:
+            end = int(np.searchsorted(run.begin, edge)) if edge > -(2**63) else 0
+            if end > run.start:
+                out.append(run.at(slice(run.start, end)))
+                self.waiting.add(out[-1].codes, -1)
+            if max(end, run.start) < len(run.codes):
+                left.append(run if end <= run.start else replace(run, start=end))
+        if not out:
+            return None
+        self.runs = tuple(left)
+        return _by_key(_joined(out))
+
+    def nothing(self) -> Folded:
+        """No slices."""
+        return Folded(_NONE, _NONE, self._each(lambda g, group: group.slots(0)))
+
+    def all(self) -> Folded | None:
+        """All slices that wait, by key and begin."""
+        return _by_key(_joined([run.rest() for run in self.runs])) if self.runs else None
+
+    def due(self) -> np.ndarray:
+        """For each slice of `all()` when it enters the step."""
+        found = self.all()
+        return _NONE if found is None else self.places.of(found.begin)[1]
+
+    # As plain values.
+
+    def plain(self, slices: Folded) -> Any:
+        """Slices as plain values."""
+        dumped = [
+            [None if p is None else group.of.dump(p) for p in part] if isinstance(part, list) else part
+            for group, part in zip(self.groups, slices.partials, strict=True)
+        ]
+        return slices.codes, slices.begin, dumped
+
+    def load(self, values: Any, keys: np.ndarray) -> None:
+        """Takes up what `plain` gave; the numbers in it are places among `keys`."""
+        codes, begin, dumped = values
+        partials = tuple(
+            [None if p is None else group.of.load(p) for p in part] if isinstance(part, list) else part
+            for group, part in zip(self.groups, dumped, strict=True)
+        )
+        sizes = {len(part if isinstance(part, list) else part[0]) for part in partials} | {len(codes), len(begin)}
+        if len(sizes) != 1:
+            raise SnapshotError("the saved state does not fit together: pending slices are missing")
+        self._insert(Folded(keys[codes], begin, partials))
+
+    # A step.
+
+    def before(self) -> Any:
+        """What `rollback` wants to know."""
+        return self.runs
+
+    def commit(self) -> None:
+        self.waiting.commit()
+
+    def rollback(self, before: Any) -> None:
+        self.runs = before
+        self.waiting.rollback()
+
+    # Runs.
+
+    def _check(self, ends: np.ndarray) -> None:
+        for window in self.windows:
+            window.check_places(ends)
+
+    def _where(self, first: int, last: int) -> str:
+        """A slice is in several windows; its error names all that it may belong to."""
+        return f"a slice of window {' or '.join(map(repr, self.names))}, in rows of event time from {first} to {last}"
+
+    def _each(self, make: Callable[[int, Group], Any]) -> tuple[Any, ...]:
+        return tuple(make(g, group) for g, group in enumerate(self.groups))
+
+    def _insert(self, slices: Folded) -> None:
+        if not len(slices):
+            return
+        self.waiting.add(slices.codes)
+        runs = [*self.runs, slices.at(np.lexsort((slices.codes, slices.begin)))]
+        while len(runs) > 1 and len(runs[-2]) <= 2 * len(runs[-1]):
+            newer, older = runs.pop(), runs.pop()
+            runs.append(self._merged(older.rest(), newer.rest()))
+        self.runs = tuple(runs)
+
+    def _merged(self, older: Folded, newer: Folded) -> Folded:
+        """One run of two; slices of the same place become one."""
+        both = _joined([older, newer])
+        at = np.lexsort((both.codes, both.begin))
+        codes, begin = both.codes[at], both.begin[at]
+        same = (codes[1:] == codes[:-1]) & (begin[1:] == begin[:-1])
+        if not same.any():
+            return both.at(at)
+        self.waiting.add(codes[1:][same], -1)
+        first = np.flatnonzero(np.concatenate([[True], ~same]))
+        cuts = np.append(first, len(codes))
+
+        def combined(g: int, group: Group) -> Any:
+            return passes.fold(group, self._columns[g], ~at, both.partials[g], cuts, _NONE)[0]
+
+        with named(lambda: self._where(begin[0], begin[-1])):
+            return Folded(codes[first], begin[first], self._each(combined))
+
+
+def _at(part: Any, where: np.ndarray | slice) -> Any:
+    if not isinstance(part, list):
+        return tuple(column[where] for column in part)
+    return part[where] if isinstance(where, slice) else [part[i] for i in where.tolist()]
+
+
+def _joined(runs: Sequence[Folded]) -> Folded:
+    if len(runs) == 1:
+        return runs[0]
+    parts: list[Any] = []
+    for part in zip(*(run.partials for run in runs), strict=True):
+        if isinstance(part[0], list):
+            parts.append([p for mine in part for p in mine])
+        else:
+            parts.append(tuple(np.concatenate(columns) for columns in zip(*part, strict=True)))
+    return Folded(
+        np.concatenate([run.codes for run in runs]), np.concatenate([run.begin for run in runs]), tuple(parts)
+    )
+
+
+def _by_key(slices: Folded) -> Folded:
+    at = order_of(slices.codes, slices.begin)
+    return slices if at is None else slices.at(at)
+
+
+def _empty(column: Column) -> Column:
+    return Column(column.values[:0], None if column.mask is None else column.mask[:0], column.dtype)

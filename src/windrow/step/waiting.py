@@ -1,0 +1,43 @@
+"""How much waits of each key: what tells whether a key may be forgotten, at the price of what a step touches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from windrow.engine.table import grown
+
+
+class Waiting:
+    """Counts by key number. `commit` or `rollback` ends a step, as for the state."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(0, np.int64)
+        self._moves: list[tuple[np.ndarray, int]] = []  # of this step
+
+    def add(self, keys: np.ndarray, by: int = 1) -> None:
+        """So many more for each key in the list; a key may be there several times."""
+        if len(keys):
+            self._counts = grown(self._counts, int(keys.max()) + 1)
+            self._count(keys, by)
+            self._moves.append((keys, by))
+
+    def any(self, keys: np.ndarray) -> np.ndarray:
+        """Of which of the keys something waits."""
+        found = np.zeros(len(keys), bool)
+        there = keys < len(self._counts)
+        found[there] = self._counts[keys[there]] > 0
+        return found
+
+    def commit(self) -> None:
+        self._moves = []
+
+    def rollback(self) -> None:
+        for keys, by in reversed(self._moves):
+            self._count(keys, -by)
+        self._moves = []
+
+    def _count(self, keys: np.ndarray, by: int) -> None:
+        if len(keys) < len(self._counts):
+            np.add.at(self._counts, keys, by)
+        else:
+            self._counts += by * np.bincount(keys, minlength=len(self._counts))
