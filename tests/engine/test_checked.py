@@ -137,10 +137,11 @@ class Growing64:
 @pytest.mark.parametrize("made", [Growing, Growing64])
 def test_window_classes_answer_as_in_python(made: type, many_rows: None) -> None:
     given, seg = columns(x=[1, 2**40, -3, 2**62, 2**62]), np.array([0, 5])
-    begins, ends, states = user_windows.discretize_rows(made, given, seg, [None], form="plain")
+    plain = user_windows.discretize_rows(made, given, seg, [None], form="plain")
     ours = user_windows.discretize_rows(made, given, seg, [None])
-    assert (ours[0].tolist(), ours[1].tolist(), ours[2]) == (begins.tolist(), ends.tolist(), states)
-    assert states[0] is not None and states[0]["total"] > 2**63
+    assert ours.begins.tolist() == plain.begins.tolist() and ours.ends.tolist() == plain.ends.tolist()
+    assert ours.states == plain.states
+    assert plain.states[0] is not None and plain.states[0]["total"] > 2**63
 
 
 def test_policies_answer_as_in_python(many_rows: None) -> None:
