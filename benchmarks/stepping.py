@@ -10,8 +10,8 @@ import windrow
 from benchmarks.slicing import Counts
 from windrow.engine.inputs import column_of
 from windrow.engine.walks import HIGHEST, LOWEST
-from windrow.sharing.groups import arrange
 from windrow.step.choosing import planned
+from windrow.step.groups import arrange
 from windrow.step.state import State
 from windrow.step.step import Results, step
 from windrow.windows.base import TIME, StepRows

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.engine import grouping, placing
-from windrow.sharing import passes
-from windrow.step import slices, tables
+from windrow.step import passes, slices, tables
 
 #: one that is larger than any table here
 HUGE = 1 << 40

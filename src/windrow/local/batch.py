@@ -18,8 +18,8 @@ from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query, Report
-from windrow.sharing.groups import Answer, Arrangement, arrange
 from windrow.step.choosing import planned
+from windrow.step.groups import Answer, Arrangement, arrange
 from windrow.step.results import Results, Seen
 from windrow.step.slices import of_table
 from windrow.step.tables import answers_by_row, stepped, stepped_over

@@ -8,8 +8,8 @@ import numpy as np
 
 from windrow.engine.inputs import Column
 from windrow.query import Query
-from windrow.sharing.groups import Arrangement, arrange
 from windrow.step.choosing import planned, shared_cost, why
+from windrow.step.groups import Arrangement, arrange
 from windrow.step.pending import folds_late_rows
 from windrow.step.plan import Plan
 from windrow.step.results import Seen

@@ -16,7 +16,7 @@ from windrow.engine.threads import ONE, Threads
 from windrow.errors import WindrowError
 from windrow.frames import Frame, Times
 from windrow.query import Query
-from windrow.sharing.groups import NOTHING, ROW_OF, VALID_ROW_OF
+from windrow.step.groups import NOTHING, ROW_OF, VALID_ROW_OF
 from windrow.windows.base import TIME, Measure
 
 
@@ -198,7 +198,7 @@ class Ordered:
         return found
 
     def column(self, name: str) -> Column:
-        """A column in this order; the special ones of `sharing.groups`, too."""
+        """A column in this order; the special ones of `step.groups`, too."""
         if name not in self._columns:
             self._columns[name] = self._made(name)
         return self._columns[name]

@@ -20,8 +20,8 @@ from windrow.local.ordering import OrderedRows, Readable
 from windrow.local.results import LastAnswers, changed, edge_names, some, table
 from windrow.local.snapshots import restore, saved
 from windrow.query import Query, Report
-from windrow.sharing.groups import Answer, arrange
 from windrow.step.choosing import planned
+from windrow.step.groups import Answer, arrange
 from windrow.step.held import Held
 from windrow.step.pending import Pending, pending_of
 from windrow.step.pending_slices import PendingSlices

@@ -8,7 +8,7 @@ import numpy as np
 
 from windrow.engine.grouping import order_of
 from windrow.engine.inputs import Column
-from windrow.sharing.groups import NOTHING, ROW_OF, VALID_ROW_OF
+from windrow.step.groups import NOTHING, ROW_OF, VALID_ROW_OF
 from windrow.step.held import Held
 
 
@@ -38,7 +38,7 @@ class OrderedRows:
         return places
 
     def column(self, name: str) -> Column:
-        """A column in this order; the special ones of `sharing.groups`, too."""
+        """A column in this order; the special ones of `step.groups`, too."""
         if name not in self._columns:
             self._columns[name] = self._made(name)
         return self._columns[name]

@@ -12,7 +12,7 @@ from windrow.aggregates.compare import alike
 from windrow.engine.inputs import object_array
 from windrow.frames import Instants, Output, Taken, Times, Values
 from windrow.query import Query
-from windrow.sharing.groups import Answer
+from windrow.step.groups import Answer
 from windrow.step.results import Ended
 from windrow.windows.base import ROWS, TIME, Measure
 

@@ -23,9 +23,9 @@ from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.local.intake import Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query
-from windrow.sharing.groups import Answer, Arrangement, Group, arrange
 from windrow.spark.chunks import by_key, conformed, gathered
 from windrow.step.choosing import planned
+from windrow.step.groups import Answer, Arrangement, Group, arrange
 from windrow.step.plan import Plan
 from windrow.step.results import Ended
 from windrow.step.slices import folded

@@ -16,7 +16,7 @@ from windrow.errors import WindrowError
 from windrow.local.intake import take_in
 from windrow.local.results import output, table
 from windrow.query import Query
-from windrow.sharing.groups import Answer, Arrangement, arrange
+from windrow.step.groups import Answer, Arrangement, arrange
 from windrow.step.results import Ended
 
 EPOCH = datetime.datetime(1970, 1, 1)

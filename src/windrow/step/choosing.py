@@ -10,7 +10,7 @@ import numpy as np
 
 from windrow.engine.inputs import Column
 from windrow.query import Query
-from windrow.sharing.groups import Arrangement
+from windrow.step.groups import Arrangement
 from windrow.step.plan import Plan
 from windrow.swag import flat_fit
 from windrow.windows.base import ROWS, Measure, Window

@@ -18,7 +18,7 @@ import numpy as np
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.table import grown
 from windrow.engine.walking import E, F, Runs, WalkState
-from windrow.sharing.groups import Group
+from windrow.step.groups import Group
 from windrow.step.state import State
 from windrow.windows.base import Window
 

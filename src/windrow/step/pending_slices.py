@@ -19,10 +19,10 @@ from windrow.engine.grouping import grouped, order_of
 from windrow.engine.inputs import Column
 from windrow.engine.places import Places
 from windrow.errors import SnapshotError
-from windrow.sharing import passes
-from windrow.sharing.groups import NOTHING, Group
-from windrow.step.held import Held
+from windrow.step import passes
 from windrow.step.errors import named
+from windrow.step.groups import NOTHING, Group
+from windrow.step.held import Held
 from windrow.step.plan import Plan
 from windrow.step.waiting import Waiting
 

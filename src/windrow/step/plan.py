@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from windrow.engine.inputs import Column
-from windrow.sharing.groups import Arrangement
+from windrow.step.groups import Arrangement
 from windrow.windows.base import Measure, Window
 
 

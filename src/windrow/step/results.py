@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.sharing.groups import Answer
+from windrow.step.groups import Answer
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from windrow.engine.state import new_store
 from windrow.engine.table import blocks_of, stretches
 from windrow.engine.walking import BASE, F0, SIZE, E, F, WalkState
 from windrow.errors import SnapshotError
-from windrow.sharing.groups import Group
+from windrow.step.groups import Group
 from windrow.step.state import DUE, State
 from windrow.windows.user_defined import UserState
 

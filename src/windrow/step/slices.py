@@ -19,7 +19,7 @@ from windrow.engine.inputs import Column
 from windrow.engine.placing import by_key, extent, in_order, scattered, sorted_keys
 from windrow.engine.threads import Threads, ranges
 from windrow.errors import WindrowError
-from windrow.sharing import passes
+from windrow.step import passes
 from windrow.step.plan import Plan
 from windrow.windows.base import TIME, StepRows
 

@@ -16,7 +16,7 @@ from windrow.engine.keyed_ranges import by_ranges, by_ranges_waiting
 from windrow.engine.table import Table, bits
 from windrow.engine.walking import WalkState
 from windrow.engine.walks import HIGHEST, LOWEST
-from windrow.sharing.groups import Group
+from windrow.step.groups import Group
 from windrow.step.plan import Plan
 from windrow.step.sharing import SharedRing
 from windrow.step.shelf import Shelf

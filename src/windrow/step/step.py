@@ -19,8 +19,8 @@ from windrow.engine.keyed_loops import Cuts, RowRuns, Wins
 from windrow.engine.keyed_loops import Runs as SliceRuns
 from windrow.engine.walking import ByRow, Runs, Walked
 from windrow.engine.walks import HIGHEST, LOWEST, ready
-from windrow.sharing.groups import Answer, Group
 from windrow.step.errors import named
+from windrow.step.groups import Answer, Group
 from windrow.step.results import Ended, Results, Seen
 from windrow.step.state import COUNT, GroupState, State
 from windrow.windows.base import ROWS, TIME, StepRows

@@ -14,9 +14,9 @@ import numpy as np
 from windrow.aggregates.base import Aggregate
 from windrow.engine.columns import room
 from windrow.engine.walking import ByRow, E, Runs, Walked, WalkState
-from windrow.sharing import passes
-from windrow.sharing.groups import Answer, Group
+from windrow.step import passes
 from windrow.step.errors import named
+from windrow.step.groups import Answer, Group
 from windrow.step.shelf import Shelf
 from windrow.swag import mta_ranges
 from windrow.windows.base import StepRows, Window

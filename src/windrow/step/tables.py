@@ -20,8 +20,8 @@ from windrow.engine.table import Table
 from windrow.engine.threads import ONE, Threads
 from windrow.engine.walking import ByRow, Runs
 from windrow.engine.walks import HIGHEST
-from windrow.sharing import passes
-from windrow.sharing.groups import Answer
+from windrow.step import passes
+from windrow.step.groups import Answer
 from windrow.step.plan import Plan
 from windrow.step.results import Ended, Results, Seen
 from windrow.step.slices import Slices

@@ -13,7 +13,7 @@ from windrow.engine.compiler import CompilationFailed, cached, once
 from windrow.engine.inputs import Column
 from windrow.engine.state import WindowState, empty
 from windrow.engine.threads import Threads
-from windrow.sharing.groups import Answer, Group
+from windrow.step.groups import Answer, Group
 from windrow.swag import ALGORITHMS
 
 
