@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from windrow import frames
-from windrow.engine.forward import going_forward, hold_back
 from windrow.engine.inputs import object_array
 from windrow.errors import StoreError, WindrowError
 from windrow.frames import Frame, Output, Values
@@ -20,6 +19,7 @@ from windrow.local.ordering import OrderedRows, Readable
 from windrow.local.results import LastAnswers, changed, edge_names, some, table
 from windrow.local.snapshots import restore, saved
 from windrow.query import Query, Report
+from windrow.step.along_columns import going_on
 from windrow.step.choosing import planned
 from windrow.step.groups import Answer, arrange
 from windrow.step.held import Held
@@ -314,42 +314,17 @@ class Live:
         return self.door.watermark if oldest is None else min(self.door.watermark, oldest)
 
     def _in_measure(self, rows: Held, state: State) -> Held:
-        """Without rows that go back along a column behind their key's newest, and those that may yet get peers."""
-        dtypes = state.plan.dtypes
-        if not dtypes:
+        """Without rows that go back along a column, and those that may yet get peers."""
+        if not state.plan.dtypes:
             return rows
-        back, wait = 0, np.zeros(rows.rows, bool)
-        at = np.argsort(rows.times, kind="stable")
-        rows = rows.at(at)
-
-        def along(measure: Measure) -> np.ndarray:
-            if measure == TIME:
-                return rows.times
-            return rows.column(measure.column or "").values.astype(dtypes[measure], copy=False)
-
-        for measure, dtype in dtypes.items():
-            used, local = np.unique(rows.codes, return_inverse=True)
-            newest = state.table.words[used, state.newest[measure]].view(dtype)
-            stays, last = going_forward(local, along(measure), newest)
-            if measure in self.peers and not self.closed:
-                wait |= last
-            if not stays.all():
-                back += int((~stays).sum())
-                where = np.flatnonzero(stays)
-                rows, at, wait = rows.at(where), at[where], wait[where]
-        if wait.any():
-            hold_back(rows.codes, [along(measure) for measure in self.peers], wait)
-        as_they_came = np.argsort(at)
-        rows, wait = rows.at(as_they_came), wait[as_they_came]
-        if back:
-            self._counts[3] += back
-        if not wait.any():
-            return rows
-        waiting = np.flatnonzero(wait)
-        # their places among all rows are not known any more; they came before those that wait already
-        assert isinstance(self.pending, Pending)
-        self.pending.put_back(rows.at(waiting), np.arange(-len(waiting), 0) + min(0, -self.pending.came))
-        return rows.at(np.flatnonzero(~wait))
+        found = going_on(state, rows, self.peers, self.closed)
+        self._counts[3] += found.back
+        if found.wait is not None:
+            # their places among all rows are not known any more; they came before those that wait already
+            assert isinstance(self.pending, Pending)
+            n = found.wait.rows
+            self.pending.put_back(found.wait, np.arange(-n, 0) + min(0, -self.pending.came))
+        return found.ready
 
     def _once(self, ended: list[Ended]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
