@@ -144,3 +144,22 @@ def steps_back(window: str, algorithm: str, of: windrow.Aggregate) -> None:
             assert live.snapshot() == before
         ours, theirs = live.push(batch), clean.push(batch)
         assert all(ours[column].tolist() == theirs[column].tolist() for column in theirs)
+
+
+@pytest.mark.parametrize("part", ["step.state.State.schedule", "step.state.State.commit"])
+def test_an_interrupt_while_a_step_is_committed_loses_nothing(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The step is over: its rows count, and its keys are due, though the interrupt has come before they were noted."""
+    query = windrow.Query(time="t", by="k", windows=win.tumbling("10 s"), aggregates={"n": agg.count()})
+    live = query.open()
+    live.push({"t": np.array([1, 2]) * 1_000_000, "k": [1, 2]})
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"windrow.{part}", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            live.push({"t": np.array([3, 4]) * 1_000_000, "k": [3, 1]})
+    live.snapshot()  # a snapshot is of a step that is over
+    ended = live.advance(20_000_000)
+    assert sorted(zip(ended["k"].tolist(), ended["n"].tolist(), strict=True)) == [(1, 2), (2, 1), (3, 1)]

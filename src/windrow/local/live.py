@@ -33,6 +33,8 @@ from windrow.windows.base import TIME, Measure, StepRows
 from windrow.windows.durations import instant
 from windrow.windows.kinds import scaled
 
+_NO_KEYS = np.empty(0, np.int64)
+
 
 class Live:
     """Rows in, results out as they become final. Made by `Query.open()`.
@@ -59,6 +61,7 @@ class Live:
         self.last = {name: LastAnswers() for name in query.windows}  # for changes_only
         self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
         self.forgets = not query.changes_only
+        self._done: np.ndarray | None = None  # the keys of a step that is over and has not been committed yet
 
     @property
     def report(self) -> Report:
@@ -143,6 +146,7 @@ class Live:
         Of windows in a store it holds a reference to what is durable there when this returns. One can go on from the
         last snapshot, and, should that have been lost on its way, from the one before.
         """
+        self._commit()
         return saved(self)
 
     @classmethod
@@ -184,6 +188,7 @@ class Live:
 
     def _all_or_nothing(self, action: Callable[..., Any], *arguments: Any) -> Any:
         """What the action does happens as a whole, or not at all."""
+        self._commit()  # of an action before, where an interrupt came between
         door, pending, labels = self.door, self.pending, self.labels
         mine = self._counts.copy(), self._out, self.closed, self.template, self.state
         at_door = door.newest, door.watermark, door.times, len(door.kinds)
@@ -191,7 +196,9 @@ class Live:
         lengths = {name: len(values) for name, values in labels.values.items()}
         try:
             result = action(*arguments)
+            self._done = _NO_KEYS if self.state is None else self.state.touched
         except BaseException:
+            self._done = None
             if self.state is not None:
                 self.state.rollback()
             door.keys.rollback()
@@ -205,22 +212,32 @@ class Live:
             for last in self.last.values():
                 last.rollback()
             raise
-        self._commit()
+        new = self._commit()
+        if self.state is not None and not self.closed:
+            self._forget(self.state, *new)
         return result
 
-    def _commit(self) -> None:
-        """The step stays: keys are due anew, those about which nothing is left to know are forgotten."""
-        state, keys = self.state, self.door.keys
+    def _commit(self) -> tuple[np.ndarray, np.ndarray]:
+        """The step stays, and its keys are due anew; which it touched, and which are new. Can be done twice."""
+        touched = self._done
+        if touched is None:
+            return _NO_KEYS, _NO_KEYS
         for last in self.last.values():
             last.commit()
-        unused = keys.commit()  # of the new keys those whose rows were all late, or wait
+        new = self.door.keys.commit()
         self.pending.commit()
-        if state is None:
+        if self.state is not None:
+            self.state.commit()
+            if not self.closed:
+                self.state.schedule(touched)
+        self._done = None
+        return touched, new
+
+    def _forget(self, state: State, touched: np.ndarray, unused: np.ndarray) -> None:
+        """Forgets keys about which nothing is left to know: of the new ones those whose rows were all late."""
+        if not len(touched) and not len(unused):
             return
-        touched = state.commit()
-        if touched is None or self.closed:
-            return
-        state.schedule(touched)
+        keys = self.door.keys
         idle = state.idle(touched) if self.forgets else touched[:0]
         if len(unused):
             unused = np.setdiff1d(unused, touched, assume_unique=True)

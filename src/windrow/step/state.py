@@ -149,13 +149,17 @@ class State:
         """A step that touches these keys (all different) begins."""
         self._saved = keys, self.table.words[keys], self.until
 
-    def commit(self) -> np.ndarray | None:
-        """The step stays; which keys it touched (None: there was none)."""
-        saved, self._saved = self._saved, None
+    @property
+    def touched(self) -> np.ndarray:
+        """The keys that the step touches."""
+        return np.empty(0, np.int64) if self._saved is None else self._saved[0]
+
+    def commit(self) -> None:
+        """The step stays."""
+        self._saved = None
         self.due.commit()
         for part in self.parts:
             part.commit()
-        return None if saved is None else saved[0]
 
     def rollback(self) -> None:
         """As it was before the step; also where the step has taken out due keys and nothing else."""
