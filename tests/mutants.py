@@ -232,143 +232,36 @@ MUTANTS = [
         ("while e < end and times[e] == now:", "while e < end and times[e] < now:"),
     ),
     *m(
-        "sharing/ring.py",
-        ("if edge > id:", "if edge >= id:"),
-        ("3 * used <= capacity", "3 * used < capacity - 4"),
-        ("4 * len(self) <= 3 * self.capacity", "False"),
-        ("return self.places[edge][1]", "return self.places[edge][0]"),
-        ("self._place(other, older, self.places[other][1])", "self._place(other, newer, self.places[other][1])"),
-        ("            self.fuse(edge)\n", ""),
-        ("            journal.rollback()\n            self.undo", "            self.undo"),
-        ("            self.undo.rollback()\n", ""),
-        ("self.places = dict(sorted(places.items()))", "self.places = places"),
+        "windows/sliding.py",
+        ("begins = number >= due", "begins = True"),
+        ("begins = number >= due", "begins = number > due"),
+        ("or now >= origin + (number + 1) * every", "or now > origin + (number + 1) * every"),
+        ("(origin + due * every) + span <= now and", "(origin + due * every) + span < now and"),
     ),
     *m(
-        "sharing/partials.py",
-        ("combine(total, vals[at & mask])", "combine(vals[at & mask], total)"),
-        ("combine(vals[older & mask], vals[newer & mask])", "combine(vals[newer & mask], vals[older & mask])"),
-        ("self.form.put_link(links, older & mask, links[newer & mask])", "pass"),
-        ("self.form.combine(vals[place], partial)", "self.form.combine(partial, vals[place])"),
-        ("put(tree, v, combine(tree[2 * v], tree[2 * v + 1]))", "put(tree, v, combine(tree[2 * v + 1], tree[2 * v]))"),
-        ("return end == self.E and not j <", "return not j <"),
-        ("return end == self.E and not j < self.F & self.s.mask <= j | (1 << height) - 1", "return end == self.E"),
-        ("height = (i ^ j).bit_length() - 1", "height = (i ^ j).bit_length() - 2"),
-        ("height = j.bit_length()", "height = j.bit_length() - 1"),
-        ("if i > j:", "if i > j + 1:"),
-        ("[(a, n - 1), (0, z)]", "[(a, n - 1)]"),
-        ("for v in range(size + a, size + z + 1):", "for v in range(size + a, size + z):"),
-        ("size, a, z = size >> 1, a >> 1, z >> 1", "size = 0"),
-        ("for v in {left, right}:", "for v in {right}:"),
-        ("if v < w else 1", "if v < w else v >> (v ^ w).bit_length()"),
-        ("siblings = above == v >> 1", "siblings = True"),
-        ("        put(tree, w, self.form.identity)\n", ""),
-        ("        self._update(w >> 1, above)\n", ""),
-        ("beyond = links[place] > end", "beyond = links[place] >= end + 2"),
-        ("self.form.combine(total, part)", "self.form.combine(part, total)"),
-        ("at = at + 1 if beyond else links[place]", "at = at + 1"),
+        "step/pending_slices.py",
+        ("self.waiting.add(codes[1:][same], -1)", "pass"),
+        ("        self.runs = before\n", "        pass\n"),
+        ("        self.waiting.rollback()", "        pass"),
     ),
     *m(
-        "sharing/marks.py",
-        ("        marks.undo.later(self.open.pop)\n", ""),
-        ("        marks.undo.later(self.open.appendleft, oldest)\n", ""),
+        "step/chunks.py",
+        ("if before is None or not content.same(before):", "if before is None:"),
+        ("inserts = runs.end - runs.begin + 1", "inserts = 0 * runs.begin"),
+        ("entries.remove(owner, chunk)", "pass"),
     ),
     *m(
-        "sharing/machines.py",
-        ("first = max(first, self.next)", "pass"),
-        ("self.number(at, w.range, self.stop) + 1", "self.number(at, w.range, self.stop) + 2"),
-        ("while edge(k) > at:", "while False:"),
-        ("while edge(k + 1) <= at:", "while False:"),
-        (
-            "while self.open and self.stop(self.open[0][1]) <= until:",
-            "while self.open and self.stop(self.open[0][1]) < until:",
-        ),
-        ("min(due, self.stop(self.open[0][1])) if self.open else due", "due"),
-        (
-            "if self.window.measure == ROWS and self.stop(k) > rows",
-            "if self.window.measure == ROWS and self.stop(k) >= rows",
-        ),
-        ("self.last + self.window.gap <= until", "self.last + self.window.gap < until"),
-        ("told=self.step is not None and self.partial", "told=self.partial"),
-        ("self.step is not None and self.step <= until", "self.step is not None and self.step < until"),
-        ("self.window.measure == TIME or self.step <= rows", "self.window.measure == TIME or self.step < rows"),
-        ("if ends > len(self.open):", "if False:"),
-        ("if len(self.times) > w.n:", "if len(self.times) >= w.n:"),
-        ("(at - w.origin) // w.every + 1", "(at - w.origin + 1) // w.every + 1"),
-        ('marks.undo.later(setattr, self, "user", revived(type(self.user), state_of(self.user)))', "pass"),
-        (
-            "            marks.undo.later(self.times.appendleft, self.times.popleft())",
-            "            self.times.popleft()",
-        ),
+        "step/sharing.py",
+        ("        order = np.lexsort((all_lo, all_at))\n", "        order = np.lexsort((-all_lo, all_at))\n"),
+        ("keep = np.minimum(keep, end)", "keep = end"),
+        ("found[new] = mine[cuts[run[new]] + lo[new] - local[run[new]]]", "found[new] = mine[cuts[run[new]]]"),
     ),
     *m(
-        "sharing/discretizer.py",
-        ("            if at >= due:\n", "            if at > due:\n"),
-        ("if each.due is None or at >= each.due:", "if each.due is None or at > each.due:"),
-        ("if newest is not None and at < newest:", "if False:"),
-        ("if at is None or at - at != at - at:", "if at is None:"),
-        ("            marks.undo.rollback()\n            if", "            if"),
-        ("            self.previous = self.newest = [self.rows - 1]\n", ""),
-    ),
-    *m(
-        "sharing/cuts.py",
-        ("(self.ends and marked.ends)", "marked.ends"),
-        ("if before is not None and edges.number(now) > edges.number(before):", "if False:"),
-        ("edges.after(at.rows - 1) - at.rows", "edges.after(at.rows - 1) - at.rows + 1"),
-    ),
-    *m(
-        "sharing/slicing.py",
-        ("(every, (origin + range) % every)", "(every, origin % every)"),
-        ("math.gcd(range, every)\n    return", "every\n    return"),
-        ("range(start + (offset - start) % step, stop, step)", "range(start, stop, step)"),
-    ),
-    *m(
-        "sharing/aggregator.py",
-        ("if self.fuse and self.edge not in self.edges:", "if False:"),
-        ("if start < self.edge:", "if start <= self.edge:"),
-        (
-            "                if self.filled:\n                    total = ",
-            "                if False:\n                    total = ",
-        ),
-        ("self.form.combine(total, self.partial)", "self.form.combine(self.partial, total)"),
-        ("            if not end.stays:\n", "            if True:\n"),
-        ("if oldest < begin < self.edge:", "if oldest < begin <= self.edge:"),
-        ("for begin in dead if self.fuse else ():", "for begin in ():"),
-        ("lifted = self.form.combine(self.partial, lifted)", "lifted = self.form.combine(lifted, self.partial)"),
-        ("            self.store.remove_up_to(self.discretizer.rows)\n", ""),
-        ("            self.discretizer.undo()\n            undo.rollback()", "            undo.rollback()"),
-        ("            self.partial, self.filled, self.edge = before\n", ""),
-        ("            undo.rollback()\n", ""),
-        ("window.evict_many(marked.expired.get(name, 0))", "pass"),
-        ("done = first if self.begins else stop", "done = first"),
-        ("            self.discretizer.pass_by(done - first)\n", ""),
-    ),
-    *m(
-        "sharing/wheel.py",
-        ("w.origin + w.range),)", "w.origin),)"),
-        ("(more - turns) * len(cut)", "len(cut)"),
-        ("self.slide = math.lcm(", "self.slide = max("),
-    ),
-    *m(
-        "sharing/chain.py",
-        ("part.form.combine(own, total)", "part.form.combine(total, own)"),
-        (">= self.sizes[k]\n", "> self.sizes[k]\n"),
-        ("self.sizes[k] - (self.sizes[k - 1] if k else 0)", "self.sizes[k]"),
-        ("undo.later(self.times[k].appendleft, time)", "pass"),
-        ("                stack.enter_context(part._all_or_nothing())\n", "                pass\n"),
-    ),
-    *m(
-        "sharing/disorder.py",
-        ("time < self.newest - self.lateness", "time <= self.newest - self.lateness"),
-        ("while tree.left.times[0] < bound:", "while tree.left.times[0] <= bound - 1 and tree.n > 2:"),
-        ("self.old.form.combine(older, total)", "self.old.form.combine(total, older)"),
-        ("if self.gone is None or not time < self.gone:", "if True:"),
-        ("        with self.old._all_or_nothing():\n", "        if True:\n"),
-        ("            self.tree._step(self.tree._rewrite, known)\n", "            pass\n"),
-        (
-            "        self.times[source].popleft()\n        self.changed.add(source)",
-            "        self.times[source].popleft()",
-        ),
-        ("if not aggregate.commutative:", "if False:"),
+        "engine/keyed_loops.py",
+        ("p = combine(p, lift(columns, masks, j))", "p = combine(lift(columns, masks, j), p)"),
+        ("answer = combine(query(s, r), p)", "answer = combine(p, query(s, r))"),
+        ("total = combine(total, p)", "total = combine(p, total)"),
+        ("            while f < e and f < keep:\n", "            while f < e and f <= keep:\n"),
     ),
 ]
 
@@ -376,17 +269,12 @@ MUTANTS = [
 def tests_for(mutant: Mutant) -> list[str]:
     """The tests that look at this file: its own, and the comparisons of all algorithms narrowed to it."""
     stem = Path(mutant.file).stem
-    if mutant.file.startswith("sharing/"):
-        first = {"ring": "partials", "chain": "arrangements", "disorder": "arrangements", "wheel": "papers"}.get(
-            stem, stem
-        )
-        own = [path for path in (f"tests/sharing/test_{first}.py",) if (ROOT / path).exists()]
-        return [
-            *own,
-            "tests/sharing/test_aggregator.py",
-            "tests/sharing/test_papers.py",
-            "tests/sharing/test_discretizer.py",
-        ]
+    if mutant.file == "step/pending_slices.py":
+        return ["tests/step/test_pending_slices.py"]
+    if mutant.file == "step/chunks.py":
+        return ["tests/spark/test_chunks.py"]
+    if mutant.file in ("windows/sliding.py", "step/sharing.py", "engine/keyed_loops.py"):
+        return ["tests/sharing", "tests/step/test_sharing.py", "tests/step/test_combines.py"]
     common = ["tests/swag/test_slide.py"]
     if mutant.file.startswith("engine/"):
         return common

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
 import windrow
 from windrow import agg, swag
 from windrow.engine import batch
+from windrow.engine.compiler import cached
 from windrow.engine.fingerprint import Unhashable, fingerprint
 
 UNKNOWN = object()
@@ -75,6 +77,76 @@ def test_one_kernel_is_never_taken_for_another(tmp_path: Path) -> None:
         assert run(expression, tmp_path)[0] == answer
 
 
+#: prints how a kernel answers for each factor; `fibonacci` is too long to become a part of `run`
+TWO_FUNCTIONS = """
+import sys, numba
+from windrow.engine.compiler import cached
+
+def kernel(factor):
+    @numba.njit
+    def fibonacci(n):
+        if n > 30:
+            raise ValueError("too large")
+        return n * factor if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+    def run(n):
+        return fibonacci(n)
+
+    return cached(numba.njit(run))
+
+for factor in sys.argv[1:]:
+    made = kernel(int(factor))
+    print(made(10), sum(made.stats.cache_hits.values()))
+"""
+
+
+def test_kernels_of_two_processes_keep_their_own_functions(tmp_path: Path) -> None:
+    """Both processes compile a function of the same name and signature, each as its second one."""
+
+    def ask(*factors: int) -> list[str]:
+        command = [sys.executable, "-c", TWO_FUNCTIONS, *map(str, factors)]
+        environment = {**os.environ, "WINDROW_CACHE_DIR": str(tmp_path)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split("\n")
+
+    assert ask(1)[0] == "55 0"
+    assert ask(2)[0] == "110 0"
+    assert ask(1, 2, 3)[:3] == ["55 1", "110 1", "165 0"]
+    assert ask(3, 2, 1)[:3] == ["165 1", "110 1", "55 1"]
+
+
+def test_forked_processes_number_their_functions_apart() -> None:
+    program = (
+        "import os, windrow.engine.compiler\n"
+        "from numba.core.bytecode import FunctionIdentity\n"
+        "if os.fork(): os.wait()\n"
+        "print(next(FunctionIdentity._unique_ids), flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    one, other = map(int, done.stdout.split())
+    assert abs(one - other) > 1_000_000
+
+
+def test_code_of_another_signature_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As two processes leave it that have saved ints and floats at the same moment."""
+    monkeypatch.setenv("WINDROW_CACHE_DIR", str(tmp_path))
+
+    def fresh():
+        def halved(x):
+            return x / 2
+
+        return cached(numba.njit(halved))
+
+    assert fresh()(3) == 1.5
+    (code,) = tmp_path.glob("*.nbc")
+    for_ints = code.read_bytes()
+    assert fresh()(3.0) == 1.5
+    (other,) = set(tmp_path.glob("*.nbc")) - {code}
+    other.write_bytes(for_ints)
+    again = fresh()
+    assert again(3.0) == 1.5
+    assert not sum(again.stats.cache_hits.values())
+
+
 def test_damaged_files_are_compiled_again(tmp_path: Path) -> None:
     expression = "swag.TwoStacks(agg.count()).slide(np.array([1.0, 3.0]), 2).tolist()"
     run(expression, tmp_path)
@@ -98,6 +170,16 @@ def test_fingerprints_follow_functions() -> None:
     assert fingerprint(maker(1)) == fingerprint(maker(1)) != fingerprint(maker(2))
     with pytest.raises(Unhashable):
         fingerprint(lambda x, y=UNKNOWN: x)
+
+
+def test_fingerprints_tell_how_a_function_is_compiled() -> None:
+    def ratio(a, b):
+        return a // b
+
+    raises, goes_on = numba.njit(error_model="python")(ratio), numba.njit(error_model="numpy")(ratio)
+    assert raises(4, 2) == goes_on(4, 2)
+    assert fingerprint(raises) == fingerprint(numba.njit(error_model="python")(ratio)) != fingerprint(goes_on)
+    assert fingerprint(lambda: raises(1, 0)) != fingerprint(lambda: goes_on(1, 0))
 
 
 def test_a_users_aggregate_compiles_or_runs_plain() -> None:

@@ -35,7 +35,8 @@ def _parts(thing: Any) -> Any:
     if isinstance(thing, (tuple, list)):
         return [_parts(part) for part in thing]
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        values = [(f.name, _parts(getattr(thing, f.name))) for f in dataclasses.fields(thing)]
+        fields = (f for f in dataclasses.fields(thing) if f.metadata.get("identity", True))
+        values = [(f.name, _parts(getattr(thing, f.name))) for f in fields]
         return [
             _parts(type(thing)) if not type(thing).__module__.startswith("windrow.") else type(thing).__name__,
             values,

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from windrow.aggregates.adopted import adopted, is_aggregator
 from windrow.aggregates.base import Aggregate
+from windrow.engine.threads import checked
 from windrow.errors import WindrowError
 from windrow.identity import facts
 from windrow.stores.base import Store
@@ -18,7 +19,6 @@ from windrow.windows.durations import micros
 #: the name of a window that was given without one
 ONLY = "window"
 FAVORS = ("throughput", "latency")
-SLICINGS = ("cutty", "pairs", "panes")
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,9 @@ class Query:
         changes_only: a result only where it differs from the key's last one.
         partial: windows that the data ends inside, too.
         strict: a row that must be rejected is an error.
-        slicing: "cutty" (the fewest slices), "pairs" or "panes", for windows in a store; others: by Cutty.
-            Never changes an answer.
+        threads: how many threads `run` uses for a table in this process. None: as many as WINDROW_THREADS says, else
+            all cores for a large table and one for a small one. Never changes an answer, not by a bit. Aggregates and
+            windows in plain Python run in one.
 
     >>> import windrow
     >>> from windrow import agg, win
@@ -97,7 +98,7 @@ class Query:
         changes_only: bool = False,
         partial: bool = False,
         strict: bool = False,
-        slicing: str = "cutty",
+        threads: int | None = None,
     ) -> None:
         self.named = isinstance(windows, Mapping)
         self.windows: dict[str, Window] = dict(windows) if isinstance(windows, Mapping) else {ONLY: windows}
@@ -107,8 +108,9 @@ class Query:
         self.time = time
         self.by: tuple[str, ...] = () if by is None else (by,) if isinstance(by, str) else tuple(by)
         self.lateness = 0 if lateness is None else micros(lateness)
-        self.algorithm, self.store, self.favor, self.slicing = algorithm, store, favor, slicing
+        self.algorithm, self.store, self.favor = algorithm, store, favor
         self.changes_only, self.partial, self.strict = bool(changes_only), bool(partial), bool(strict)
+        self.threads = None if threads is None else checked(threads)
         self.report = Report()  # of the last run
         self._check(lateness)
 
@@ -187,8 +189,6 @@ class Query:
             raise WindrowError(f"store is one of windrow.stores, such as stores.rocksdb(path), not {self.store!r}")
         if self.favor not in FAVORS:
             raise WindrowError(f"favor is {' or '.join(FAVORS)}, not {self.favor!r}")
-        if self.slicing not in SLICINGS:
-            raise WindrowError(f"slicing is {', '.join(SLICINGS)}, not {self.slicing!r}")
         if self.lateness < 0:
             raise WindrowError(f"lateness must not be negative, and {lateness!r} is")
         if self.lateness and self.time is None:

@@ -60,7 +60,7 @@ def test_every_option(place):
         lateness = "10 minutes"
         algorithm = "daba"
         favor = "latency"
-        slicing = "pairs"
+        threads = 3
         changes_only = true
         partial = true
         strict = true
@@ -74,12 +74,13 @@ def test_every_option(place):
         """,
     )
     meant = windrow.Query(
-        time="ts", by="k", lateness="10 minutes", algorithm="daba", favor="latency", slicing="pairs", changes_only=True,
-        partial=True, strict=True, windows={"a": win.tumbling("1 hour"), "b c": win.session("1 hour")},
+        time="ts", by="k", lateness="10 minutes", algorithm="daba", favor="latency", threads=3,
+        changes_only=True, partial=True, strict=True,
+        windows={"a": win.tumbling("1 hour"), "b c": win.session("1 hour")},
         aggregates={"x": agg.max("x")},
     )  # fmt: skip
     assert found.identity() == meant.identity()
-    for option in ("algorithm", "favor", "slicing", "strict", "named"):
+    for option in ("algorithm", "favor", "threads", "strict", "named"):
         assert getattr(found, option) == getattr(meant, option)
 
 

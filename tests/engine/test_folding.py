@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-import math
 import random
 from typing import Any
 
@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import windrow
-from windrow import agg, swag
+from windrow import agg, stores, swag
 from windrow.engine import batch, folding
-from windrow.engine.columns import Store, allocate, read, write
+from windrow.engine.columns import allocate, read, write
 from windrow.engine.compiler import cached
 from windrow.engine.forms import Form, interpreted, plain_form
 from windrow.engine.walks import ready
+from windrow.swag import mta_ranges
 
 #: composition of x -> a x + b: order matters, and small integers stay exact
 AFFINE = windrow.Aggregate(
@@ -171,139 +172,62 @@ def test_a_slice_without_items_is_the_identity() -> None:
     assert slices[0] is None
 
 
-def windows(rng: random.Random, slices: int, fifo: bool) -> tuple[list[int], list[int]]:
-    count = rng.randint(0, 25)
-    lo, hi = [], []
-    for _ in range(count):
-        a, z = sorted([rng.randint(0, slices), rng.randint(0, slices)])
-        lo.append(a)
-        hi.append(z)
-    if fifo:
-        lo.sort()
-        hi.sort()  # sorted apart, each lo still is at most its hi
-    return lo, hi
+def windows(rng: random.Random, slices: int) -> tuple[list[int], list[int]]:
+    """Ranges neither end of which moves back."""
+    pairs = [sorted([rng.randint(0, slices), rng.randint(0, slices)]) for _ in range(rng.randint(0, 25))]
+    return sorted(a for a, _ in pairs), sorted(z for _, z in pairs)  # sorted apart, each lo still is at most its hi
 
 
-def check_answers(case: Case, run: Any, fifo: bool, before: Any) -> None:
-    rng = random.Random(fifo)
-    for _ in range(40):
-        n = rng.choice([0, 1, 2, 7, 8, rng.randint(0, 40)])
-        groups = [[rng.choice(case.values) for _ in range(rng.randint(1, 3))] for _ in range(n)]
-        ends = [[rng.choice(case.values)] for _ in range(3)]
-        lo, hi = windows(rng, n, fifo)
-        tail = [rng.choice([-1, -1, 0, 1, 2]) for _ in lo]
-        out, valid = case.answers(len(lo))
-        done = np.zeros(1, np.int64)
-        bounds = (case.positions(given) for given in (lo, hi, tail))
-        run(*before(n, case.kept(groups)), *bounds, case.kept(ends), out, valid, done)
-        assert done[0] == len(lo)
-        for i in range(len(lo)):
-            inside = joined(groups[lo[i] : hi[i]]) + (ends[tail[i]] if tail[i] >= 0 else [])
-            answer = out[0][i] if valid[0][i] else None
-            assert answer == case.expected(inside)
+def tree_of(aggregate: Any) -> Any:
+    return swag.AMTA(aggregate, store=stores.memory(), buffer=16, cache=16)
 
 
-@cases(CONCAT, MAX, ORDER)
-def test_any_ranges(case: Case) -> None:
-    check_answers(case, case.run(folding.ranges), False, lambda n, slots: (slots, case.slots(max(n - 1, 0))))
+@cases(CONCAT, SUM, MAX, ORDER)
+def test_windows_of_a_stored_tree(case: Case) -> None:
+    """Slices that are new follow those that are in the tree already; a tail is behind them."""
+    rng = random.Random(1)
+    for _ in range(10):
+        tree = tree_of(case.aggregate)
+        held: list[list] = []  # what is in the tree
+        for _ in range(4):
+            n = rng.choice([0, 1, 7, rng.randint(0, 90)])
+            groups = [[rng.choice(case.values) for _ in range(rng.randint(1, 3))] for _ in range(n)]
+            ends = [[rng.choice(case.values)] for _ in range(3)]
+            first, every = -len(held), [*held, *groups]
+            lo, hi = (np.array([*part, n]) + first * (i == 0) for i, part in enumerate(windows(rng, n)))
+            lo = np.minimum(np.maximum(lo, first), hi)
+            lo[-1] = max(int(lo.max()), first + len(every) // 2)
+            tail = np.array([*(rng.choice([-1, -1, 0, 1, 2]) for _ in lo[1:]), -1])
+            out, valid = case.answers(len(lo))
+            mta_ranges.answer(
+                tree, case.form, case.kept(groups), lo, hi, tail, case.kept(ends), out, valid, np.zeros(1, np.int64)
+            )
+            for i in range(len(lo)):
+                inside = joined(every[lo[i] - first : hi[i] - first]) + (ends[tail[i]] if tail[i] >= 0 else [])
+                assert (out[0][i] if valid[0][i] else None) == case.expected(inside)
+            held = every[lo[-1] - first :]
+            assert len(tree) == len(held)
 
 
-@cases(CONCAT, SUM)
-def test_any_ranges_without_a_tree(case: Case) -> None:
-    check_answers(case, case.run(folding.lazy), False, lambda n, slots: (slots, case.slots(0)))
-
-
-@cases(CONCAT, ORDER)
-def test_any_ranges_by_jumps(case: Case) -> None:
-    run = case.run(folding.fit)
-
-    def by_end(slots: Any, sums: Any, lo: Any, hi: Any, *rest: Any) -> None:
-        links = np.empty(len(slots[0]), np.int64) if case.form.compiled else [0] * len(slots)
-        run(slots, sums, links, case.positions(np.lexsort((lo, hi)).tolist()), lo, hi, *rest)
-
-    check_answers(case, by_end, False, lambda n, slots: (slots, case.slots(n)))
-
-
-def test_jumps_take_few_combines() -> None:
-    """Many windows over the same slices: fewer than a tree takes for them."""
-    rng, n = random.Random(5), 1000
-    hi = sorted(rng.randint(1, n) for _ in range(2000))
-    lo = [rng.randint(max(0, z - 300), z - 1) for z in hi]
-    order, found = np.lexsort((lo, hi)).tolist(), {}
-    for maker in (folding.ranges, folding.fit):
-        counted = swag.counting(agg.sum())
-        before = ([None] * n, [0] * n, order) if maker is folding.fit else ([None] * n,)
-        out, valid = (np.empty(len(lo), object),), (np.ones(len(lo), bool),)
-        maker(plain_form(counted))(
-            [agg.sum().lift(i) for i in range(n)], *before, lo, hi, [-1] * len(lo), [], out, valid, [0]
-        )
-        assert out[0].tolist() == [sum(range(a, z)) for a, z in zip(lo, hi, strict=True)]
-        found[maker] = counted.combines
-    assert found[folding.fit] < 0.6 * found[folding.ranges]
-
-
-@pytest.mark.parametrize(
-    ("case", "algorithm"),
-    [
-        (CONCAT, swag.TwoStacksLite),
-        (CONCAT, swag.DABALite),
-        (CONCAT, swag.FlatFIT),
-        (SUM, swag.TwoStacksLite),
-        (ORDER, swag.TwoStacksLite),
-    ],
-    ids=lambda given: getattr(given, "name", None),
-)
-def test_fifo(case: Case, algorithm: Any) -> None:
-    """Both ends only move on: any first-in-first-out algorithm will do, in room for the longest window."""
-
-    def before(n: int, slots: Any) -> tuple:
-        window = algorithm(case.aggregate, capacity=64)
-        vals, aggs, links = window.layout(window.capacity)
-        numbers = np.zeros(links, np.int64) if case.form.compiled else [0] * links
-        s = Store(case.slots(vals), case.slots(aggs), numbers, window.capacity - 1)
-        window._use(case.form)
-        return s, window.k.clear(s), slots
-
-    check_answers(case, case.run(folding.fifo, algorithm), True, before)
-
-
-def test_ranges_take_few_combines() -> None:
-    counted = swag.counting(agg.sum())
-    run, n = folding.ranges(plain_form(counted)), 1000
-    slots, tree = [agg.sum().lift(i) for i in range(n)], [None] * (n - 1)
-    out, valid, done = (np.empty(1, object),), (np.ones(1, bool),), [0]
-    run(slots, tree, [0], [n], [-1], [], out, valid, done)
-    built = counted.combines
-    assert built <= n - 1 + 2 * math.log2(n)
-    for lo, hi in [(1, 999), (333, 334), (511, 513), (3, 700)]:
-        counted.combines = 0
-        run(slots, tree, [lo, 0], [hi, n], [-1, -1], [], (np.empty(2, object),), (np.ones(2, bool),), done)
-        assert counted.combines <= built + 2 * math.log2(n)
+def answered(aggregate: Any, partials: list, lo: list[int], hi: list[int]) -> tuple[list, list, int]:
+    out, valid, done = (np.empty(len(lo), object),), (np.ones(len(lo), bool),), np.zeros(1, np.int64)
+    bounds = np.array(lo), np.array(hi), np.full(len(lo), -1)
+    with contextlib.suppress(ArithmeticError):
+        mta_ranges.answer(tree_of(aggregate), plain_form(aggregate), partials, *bounds, [], out, valid, done)
+    return out[0].tolist(), valid[0].tolist(), int(done[0])
 
 
 def test_an_empty_window_has_the_answer_of_no_rows() -> None:
     for aggregate, right in [(agg.count(), 0), (agg.concat(), None)]:
-        out, valid = (np.empty(1, object),), (np.ones(1, bool),)
-        folding.lazy(plain_form(aggregate))([], [], [0], [0], [-1], [], out, valid, [0])
-        assert out[0].tolist() == [right]
-        assert not valid[0][0]
+        assert answered(aggregate, [], [0], [0])[:2] == ([right], [False])
 
 
-@pytest.mark.parametrize("maker", [folding.ranges, folding.lazy])
-def test_an_error_leaves_the_number_of_its_window(maker: Any) -> None:
-    def combine(a: str, b: str) -> str:
-        if "x" in b:
-            raise ArithmeticError("no x")
-        return a + b
-
+def test_an_error_leaves_the_number_of_its_window() -> None:
     def tidy(partial: str) -> str:
         if "z" in partial:
             raise ArithmeticError("no z")
         return partial
 
-    form = plain_form(windrow.Aggregate(lambda v: v, combine, tidy, identity=""))
-    out, valid, done = (np.empty(3, object),), (np.ones(3, bool),), [0]
-    with pytest.raises(ArithmeticError, match="no z"):
-        maker(form)(list("abz"), [None] * 2, [0, 1, 2], [2, 2, 3], [-1] * 3, [], out, valid, done)
-    assert done[0] == 2
-    assert out[0].tolist()[:2] == ["ab", "b"]
+    aggregate = windrow.Aggregate(lambda v: v, lambda a, b: a + b, tidy, identity="")
+    out, _, done = answered(aggregate, list("abz"), [0, 1, 2], [2, 2, 3])
+    assert (out[:2], done) == (["ab", "b"], 2)

@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from windrow.engine import sorting
-from windrow.engine.grouping import factorize, order, segments
+from windrow.engine import grouping, placing, sorting
+from windrow.engine.grouping import factorize, order, places, segments
+from windrow.engine.placing import by_key, extent, gathered, in_order, scattered, sorted_keys
+from windrow.engine.threads import Threads
 from windrow.errors import WindrowError
 
 NAN = float("nan")
@@ -148,3 +152,47 @@ COLUMNS = {
 def test_sorting_by_digits(values: np.ndarray) -> None:
     assert len(values) >= sorting.MANY
     assert sorting.sorted_positions(values).tolist() == np.argsort(values, kind="stable").tolist()
+
+
+numbers = st.lists(st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.none()), max_size=60)
+
+
+@given(numbers, st.sampled_from([1, 2, 3, 7]), st.integers(1, 9))
+def test_keys_of_parts_are_numbered_as_those_of_the_whole(values: list, count: int, size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch, Threads(count) as threads:
+        patch.setattr(grouping, "PART", size)
+        patch.setattr(grouping, "DIRECT", 16)
+        codes, rows = factorize([column(values, np.int64)], threads)
+        assert (codes.tolist(), rows.tolist()) == naive(values)
+        twice = [value if value is None else value % 3 for value in values]
+        codes, rows = factorize([column(values, np.int64), column(twice, np.int64)], threads)
+        assert (codes.tolist(), rows.tolist()) == naive(values, twice)
+
+
+pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(-4, 4)), max_size=50)
+
+
+@given(pairs, st.booleans(), st.sampled_from(["as they are", "times sorted", "sorted"]), st.sampled_from([1, 2, 3]))
+def test_places(rows: list, timed: bool, how: str, count: int) -> None:
+    rows = sorted(rows, key=lambda row: row[1]) if how == "times sorted" else sorted(rows) if how == "sorted" else rows
+    codes, times = np.array([k for k, _ in rows], np.int64), np.array([t for _, t in rows], np.int64)
+    expected = sorted(range(len(rows)), key=lambda i: rows[i] if timed else rows[i][0])
+    for stamps in (times, times.astype(np.float64)):
+        with pytest.MonkeyPatch.context() as patch, Threads(count) as threads:
+            patch.setattr(placing, "PART", 4)
+            patch.setattr(placing, "BLOCK", 3)
+            found = places(codes, 6, stamps if timed else None, threads)
+            if found is None:
+                assert expected == list(range(len(rows)))
+                return
+            place = found.place
+            assert sorted_keys(found.begin, threads).tolist() == sorted(codes.tolist())
+            assert found.begin.tolist() == segments(codes, 6).tolist()
+            moved = scattered(np.arange(len(rows)), place, threads)
+            assert moved.tolist() == expected
+            assert gathered(moved, place, threads).tolist() == list(range(len(rows)))
+            texts = np.array([f"w{i}" for i in range(len(rows))], object)
+            assert gathered(scattered(texts, place, threads), place, threads).tolist() == texts.tolist()
+            assert codes[np.argsort(by_key(codes, 6, threads).place)].tolist() == sorted(codes.tolist())
+            assert in_order(codes[:0], times, threads) == (times.tolist() == sorted(times.tolist()))
+            assert extent(times, threads) == (times.min(), times.max())

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+import windrow
+from windrow import agg, win
 from windrow.engine import snapshot
 from windrow.engine.inputs import Column, read_columns
 from windrow.engine.row_kernels import COMPILE_AFTER, SMALL
@@ -140,7 +142,7 @@ def test_both_forms_equal_one_call_a_row(prototype: Any) -> None:
     wanted = by_hand(prototype, columns, seg)
     kept = []
     for form in ("plain", "compiled"):
-        begins, ends, states = discretize_rows(prototype, columns, np.array(seg), [None] * 4, form=form)
+        begins, ends, states = discretize_rows(prototype, columns, np.array(seg), [None] * 4, form=form)[:3]
         assert begins.dtype == ends.dtype == np.int64
         assert list(zip(begins.tolist(), ends.tolist(), strict=True)) == wanted
         assert states[1] is None
@@ -162,7 +164,7 @@ def test_batches_go_on_through_saved_states_in_either_form(prototype: Any) -> No
         (60, 90, "compiled"),
     ]:
         cut = {name: Column(c.values[a:z], None, c.dtype) for name, c in columns.items()}
-        begins, ends, states = discretize_rows(prototype, cut, np.array([0, z - a]), states, form=form)
+        begins, ends, states = discretize_rows(prototype, cut, np.array([0, z - a]), states, form=form)[:3]
         parts.append((begins, ends))
         packed = snapshot.sealed([list(states[0].items())])
         states = [dict(snapshot.opened(packed)[0])]
@@ -176,7 +178,7 @@ def test_the_stock_window_of_paper_3() -> None:
     minutes = np.arange(0, 40)
     columns = table(ts=minutes * MINUTE, price=np.where(minutes < 25, 11.0, 9.0))
     for form in ("plain", "compiled"):
-        begins, ends, _ = discretize_rows(Stock, columns, np.array([0, 40]), [None], form=form)
+        begins, ends, _ = discretize_rows(Stock, columns, np.array([0, 40]), [None], form=form)[:3]
         assert np.flatnonzero(begins).tolist() == [0, 5, 10, 15, 20, 25, 27, 29, 31, 33, 35, 37, 39]
         assert {int(i): int(ends[i]) for i in np.flatnonzero(ends)} == {
             10: 1, 15: 1, 20: 1, 25: 1, 30: 2, 32: 1, 34: 1, 36: 1, 38: 1,
@@ -187,7 +189,7 @@ def test_no_rows_no_keys_and_no_wish_for_states() -> None:
     columns = trades(10, 3)
     none = {name: Column(c.values[:0], None, c.dtype) for name, c in columns.items()}
     for form in ("plain", "auto"):
-        begins, ends, states = discretize_rows(Stock, none, np.array([0]), [], form=form)
+        begins, ends, states = discretize_rows(Stock, none, np.array([0]), [], form=form)[:3]
         assert len(begins) == len(ends) == len(states) == 0
         assert discretize_rows(Stock, none, np.array([0, 0]), [None], form=form)[2] == [None]
     for form in ("plain", "compiled"):
@@ -201,7 +203,7 @@ def test_nulls_are_none_in_both_forms() -> None:
 
     columns = table(x=[1, None, 2, None])
     for form in ("plain", "compiled"):
-        begins, ends, _ = discretize_rows(Nulls, columns, np.array([0, 4]), [None], form=form)
+        begins, ends, _ = discretize_rows(Nulls, columns, np.array([0, 4]), [None], form=form)[:3]
         assert (begins.tolist(), ends.tolist()) == ([0, 1, 0, 1], [0, 0, 1, 0])
 
 
@@ -306,10 +308,81 @@ def test_other_kinds_of_state() -> None:
             return 0, 0
 
     prototype = Slots()
-    _, _, states = discretize_rows(prototype, table(mark=[4, 5]), np.array([0, 1, 2]), [None, None])
+    _, _, states = discretize_rows(prototype, table(mark=[4, 5]), np.array([0, 1, 2]), [None, None])[:3]
     assert states == [
         {"name": "x", "pair": (0, mark), "nested": [[1, 1], ("a", None)], "score": 0.5} for mark in (4, 5)
     ]
     assert prototype.nested == [[1], ("a", None)] and prototype.pair == (0, 0)
     again = discretize_rows(prototype, table(mark=[6]), np.array([0, 1]), states[:1])[2]
     assert again[0] is not None and again[0]["pair"] == (4, 6) and len(again[0]["nested"][0]) == 3
+
+
+@dataclass
+class Said:
+    """Says at each call what it was told to say."""
+
+    end: Any = None
+    leaves: Any = 0
+
+    def discretize(self, row):
+        return 1, 0
+
+    def ends_at(self):
+        return self.end
+
+    def ended(self, time):
+        pass
+
+    def evict(self, row):
+        return self.leaves
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        (Said(end=5), "ends_at gave 5; the window has a row at 7 or ended there, and ends later"),
+        (Said(end=7), "ends_at gave 7; the window has a row at 7"),
+        (Said(end=9.5), "ends_at gave 9.5; it gives a time, as whole microseconds, or None"),
+        (Said(end=True), "ends_at gave True"),
+        (Said(end=2**63), "ends_at gave 9223372036854775808; it gives a time"),
+        (Said(leaves=-1), "evict gave -1 at row 0; it gives an int of 0 or more"),
+        (Said(leaves=0.5), "evict gave 0.5 at row 0"),
+        (Said(leaves=None), "evict gave None at row 0"),
+        (Said(leaves=1), "row at time 7: .*evicts more rows than are held"),
+    ],
+)
+def test_what_is_no_end_or_eviction_is_an_error(said: Said, says: str) -> None:
+    query = windrow.Query(time="ts", windows=win.user_defined(said), aggregates={"n": agg.count()})
+    with pytest.raises(WindrowError, match=says):
+        query.run({"ts": [7, 8]})
+
+
+def test_the_methods_that_belong_together() -> None:
+    class Half:
+        def discretize(self, row):
+            return 1, 0
+
+        def ends_at(self):
+            return 0
+
+    with pytest.raises(WindrowError, match=r"Half has ends_at\(self\), so it needs ended\(self, time\)"):
+        win.user_defined(Half)
+    with pytest.raises(WindrowError, match="measured by event time; name the column"):
+        windrow.Query(windows=win.user_defined(Said), aggregates={"n": agg.count()})
+
+
+def test_an_error_names_the_method() -> None:
+    class Raising:
+        def discretize(self, row):
+            return 1, 0
+
+        def ends_at(self):
+            return 10
+
+        def ended(self, time):
+            raise ZeroDivisionError
+
+    query = windrow.Query(time="ts", windows=win.user_defined(Raising), aggregates={"n": agg.count()})
+    with pytest.raises(ZeroDivisionError) as raised:
+        query.run({"ts": [7, 11]})
+    assert raised.value.__notes__ == ["in Raising.ended, at row 1"]

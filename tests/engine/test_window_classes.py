@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.engine.test_user_windows import Gap, Stock, table, trades
+from tests.query.own_windows import LastRows, Quiet, Spells
 from windrow.engine import user_windows
 from windrow.engine.row_kernels import COMPILE_AFTER
-from windrow.engine.user_windows import discretize_rows
+from windrow.engine.user_windows import Clock, discretize_rows
+from windrow.engine.walks import HIGHEST
 from windrow.errors import WindrowError
 
 ZERO = 0
@@ -71,13 +77,13 @@ def test_what_numba_refuses_runs_plain_and_is_remembered(monkeypatch: pytest.Mon
 
     n = COMPILE_AFTER
     columns = table(who=np.array(["a", "b"], object)[np.arange(n) // 2 % 2], n=np.arange(n))
-    begins, _, states = discretize_rows(Text, columns, np.array([0, n]), [None])
+    begins, _, states = discretize_rows(Text, columns, np.array([0, n]), [None])[:3]
     assert begins[:6].tolist() == [1, 0, 1, 0, 1, 0] and states == [{"last": "b"}]
     tries = []
     original = user_windows.compile_class
     monkeypatch.setattr(user_windows, "compile_class", lambda *a: tries.append(a) or original(*a))
     for _ in range(2):
-        begins, _, _ = discretize_rows(Dynamic, columns, np.array([0, n]), [None])
+        begins, _, _ = discretize_rows(Dynamic, columns, np.array([0, n]), [None])[:3]
         assert begins[:4].tolist() == [0, 0, 1, 1]
     assert len(tries) == 1
 
@@ -118,7 +124,7 @@ def test_bases_properties_and_static_methods_compile() -> None:
         x=[1, 2, 4], who=["a", "b", "c"]
     )  # the row gets out of sight; a text that is not named does no harm
     for form in ("plain", "compiled"):
-        begins, ends, states = discretize_rows(Derived, columns, np.array([0, 3]), [None], form=form)
+        begins, ends, states = discretize_rows(Derived, columns, np.array([0, 3]), [None], form=form)[:3]
         assert (begins.tolist(), ends.tolist(), states) == ([1, 0, 1], [0, 1, 2], [{"n": 3}])
 
 
@@ -128,3 +134,64 @@ def test_states_that_columns_cannot_hold_run_plain() -> None:
     with pytest.raises(WindrowError, match="does not compile"):
         discretize_rows(Stock, columns, np.array([0, 5]), [state], form="compiled")
     assert discretize_rows(Stock, columns, np.array([0, 5]), [state])[2] == [state]
+
+
+@dataclass
+class Fixed:
+    """Says an end all the time: it is asked only while a window is open."""
+
+    end: int = 0
+
+    def discretize(self, row):
+        if row.ts < self.end:
+            return 0, 0
+        self.end = row.ts + 7
+        return 1, 0
+
+    def ends_at(self):
+        return self.end
+
+    def ended(self, time):
+        pass
+
+
+@pytest.mark.parametrize("tick", [1, 1000])
+@pytest.mark.parametrize(
+    "prototype", [Quiet(4), Spells(9), LastRows(3, 10), Fixed()], ids=lambda window: type(window).__name__
+)
+def test_both_forms_end_windows_by_time_at_the_same_times(prototype: Any, tick: int) -> None:
+    """Three keys, with rows and without, as one step and as several; the states go on."""
+    rng = np.random.default_rng(tick)
+    n = 60
+    ts = np.sort(rng.integers(0, 100, (3, n)), axis=1)
+    price, flag = rng.choice([9.0, 10.5, 12.0], (3, n)), rng.random((3, n)) < 0.1
+    found: dict[str, list] = {}
+    for form, cuts in (("plain", [0, n]), ("compiled", [0, n]), ("compiled", [0, 0, 7, 8, 31, 31, n])):
+        states: list = [None] * 3
+        left = np.zeros(3, np.int64)
+        said: list[list] = [[] for _ in range(3)]
+        for a, z in itertools.pairwise(cuts):
+            mine = slice(a, z)
+            columns = table(
+                ts=np.concatenate([ts[k, mine] for k in range(3)]),
+                price=np.concatenate([price[k, mine] for k in range(3)]),
+                flag=np.concatenate([flag[k, mine] for k in range(3)]),
+            )
+            seg = np.arange(4) * (z - a)
+            until = np.array([ts[k, z] if z < n else HIGHEST // tick for k in range(3)]) * tick
+            clock = Clock(columns["ts"].values * tick, until, left, tick)
+            asked = discretize_rows(prototype, columns, seg, states, clock=clock, form=form)
+            states = asked.states
+            for k in range(3):
+                for i in range(seg[k], seg[k + 1] + 1):
+                    said[k] += asked.when[asked.timed[i + k] : asked.timed[i + k + 1]].tolist()
+                    if i < seg[k + 1]:
+                        said[k].append((asked.begins[i], asked.ends[i], asked.leaves[i]))
+            ended = np.array([asked.timed[seg[k + 1] + k + 1] - asked.timed[seg[k] + k] for k in range(3)])
+            rows = [slice(seg[k], seg[k + 1]) for k in range(3)]
+            left = left - ended + [int((asked.begins[r] - asked.ends[r]).sum()) for r in rows]
+            assert ((asked.due > until) | (asked.due == HIGHEST)).all()
+        found[f"{form} {len(cuts)}"] = [said, states]
+    first, *others = found.values()
+    assert len(found) == 3 and all(other == first for other in others)
+    assert sum(isinstance(part, int) for part in first[0][0]) > 3

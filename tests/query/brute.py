@@ -197,19 +197,40 @@ def last(w: Last, rows: list[Row], time: str | None, partial: bool) -> list:
 
 def user_defined(w: UserDefined, rows: list[Row], time: str | None, partial: bool) -> list:
     instance = w.make()
+    evicting = hasattr(instance, "evict")
     measures = list(range(len(rows))) if time is None else [row[time] for row in rows]
-    open_: list[int] = []
+    first = 0  # rows before it were evicted
+    open_: list[int] = []  # with which row each window began
     found: list = []
+
+    def end(how_many: int, at: Any, i: int) -> None:
+        """The oldest windows end at `at`, before row i. Where rows are evicted they have all that were not."""
+        for _ in range(how_many):
+            a = open_.pop(0)
+            a = first if evicting else a
+            found.append((measures[a], at, rows[a:i]))
+
+    def pass_time(now: Any, i: int) -> None:
+        while open_ and hasattr(instance, "ends_at"):
+            at = instance.ends_at()
+            if at is None or at > now:
+                return
+            instance.ended(at)
+            end(1, at, i)
+
     for i, row in enumerate(rows):
+        pass_time(measures[i], i)
         begins, ends = instance.discretize(row)
         if ends > len(open_):
             raise ValueError(f"row {i} ends {ends} windows, {len(open_)} are open")
-        for _ in range(ends):
-            a = open_.pop(0)
-            found.append((measures[a], measures[i], rows[a:i]))
+        end(ends, measures[i], i)
+        if evicting:
+            first += instance.evict(row)
+            assert first <= i
         open_ += [i] * begins
+    pass_time(INFINITY, len(rows))
     if partial:
-        found += [(measures[a], None, rows[a:]) for a in open_]
+        end(len(open_), None, len(rows))
     return found
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import windrow
 from tests.query import brute
-from tests.query.own_windows import Bursts, Counted, Stock
+from tests.query.own_windows import Bursts, Counted, LastRows, Marked, Quiet, Spells, Stock
 from windrow import agg, swag, win
 
 #: the aggregates that are asked for, fixed, because each set is compiled: name -> (for the oracle, for windrow)
@@ -172,6 +172,26 @@ def bursts(rng: random.Random, t: int) -> tuple:
     return brute.UserDefined(Bursts), win.user_defined(Bursts)
 
 
+def quiet(rng: random.Random, t: int) -> tuple:
+    gap = t * rng.randint(1, 12)
+    return brute.UserDefined(lambda: Quiet(gap)), win.user_defined(Quiet(gap))
+
+
+def spells(rng: random.Random, t: int) -> tuple:
+    size = t * rng.randint(1, 20)
+    return brute.UserDefined(lambda: Spells(size)), win.user_defined(Spells(size))
+
+
+def last_rows(rng: random.Random, t: int) -> tuple:
+    n, every = rng.randint(1, 6), t * rng.randint(1, 9)
+    return brute.UserDefined(lambda: LastRows(n, every)), win.user_defined(LastRows(n, every))
+
+
+def marked(rng: random.Random, t: int) -> tuple:
+    most = rng.randint(1, 6)
+    return brute.UserDefined(lambda: Marked(most)), win.user_defined(Marked(most))
+
+
 def trailing_time(closed: str):
     def make(rng: random.Random, t: int) -> tuple:
         length = t * rng.randint(0, 12)
@@ -255,6 +275,10 @@ ONCE = {
     "user_stock": stock,
     "user_counted": counted,
     "user_bursts": bursts,
+    "user_quiet": quiet,
+    "user_spells": spells,
+    "user_last_rows": last_rows,
+    "user_marked": marked,
 }
 PER_ROW = {
     **{f"trailing_time_{c}": trailing_time(c) for c in ("right", "left", "both", "none")},
@@ -267,7 +291,13 @@ PER_ROW = {
 }
 KINDS = {**ONCE, **PER_ROW}
 #: kinds that need a time column
-TIMED = {name for name in KINDS if "time" in name} | {"last", "user_stock"}
+TIMED = {name for name in KINDS if "time" in name} | {
+    "last",
+    "user_stock",
+    "user_quiet",
+    "user_spells",
+    "user_last_rows",
+}
 
 
 # -------------------------------------------------------------------------------------------------- tables

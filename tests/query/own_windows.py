@@ -62,3 +62,117 @@ class Bursts:
             ends, self.open = self.open, 0
             return 0, ends
         return 0, 0
+
+
+# Windows that event time ends, too.
+
+
+@dataclass
+class Quiet:
+    """A session: ends when nothing has come for `gap`. Nothing is left of it then, so that its key can be forgotten."""
+
+    gap: int = 5
+    last: int | None = None
+
+    def discretize(self, row):
+        begins = int(self.last is None)
+        self.last = row.ts
+        return begins, 0
+
+    def ends_at(self):
+        if self.last is None:
+            return None
+        return self.last + self.gap
+
+    def ended(self, time):
+        self.last = None
+
+
+@dataclass
+class Spells:
+    """A window for each row with a price above 10, two above 11, for `size`; all end with a row whose flag is up."""
+
+    size: int = 10
+    ends: list[int] = field(default_factory=list)
+
+    def discretize(self, row):
+        over = 0
+        if row.flag is not None and row.flag:
+            over = len(self.ends)
+            while len(self.ends) > 0:
+                self.ends.pop()
+        if row.price is None or row.price <= 10.0:
+            return 0, over
+        begins = 2 if row.price > 11.0 else 1
+        for _ in range(begins):
+            self.ends.append(row.ts + self.size)
+        return begins, over
+
+    def ends_at(self):
+        if len(self.ends) == 0:
+            return None
+        return self.ends[0]
+
+    def ended(self, time):
+        if self.ends.pop(0) != time:
+            raise ValueError("another time than it said")
+
+
+# Windows that are not deterministic: the oldest rows leave.
+
+
+@dataclass
+class LastRows:
+    """Paper 3 §3.2: every so often the last n rows."""
+
+    n: int = 3
+    every: int = 10
+    rows: int = 0
+    end: int | None = None
+
+    def discretize(self, row):
+        if self.end is not None:
+            return 0, 0
+        self.end = (row.ts // self.every + 1) * self.every
+        return 1, 0
+
+    def evict(self, row):
+        if self.rows == self.n:
+            return 1
+        self.rows += 1
+        return 0
+
+    def ends_at(self):
+        return self.end
+
+    def ended(self, time):
+        self.end = None
+
+
+@dataclass
+class Marked:
+    """From each row whose flag is up, at most the newest `most` rows, until the next such row, which is alone at first.
+
+    Without a flag nothing leaves but what is too much. It keeps text, so it is not compiled.
+    """
+
+    most: int = 4
+    held: int = 0
+    open: int = 0
+    seen: str = ""
+
+    def discretize(self, row):
+        up = row.flag is not None and bool(row.flag)
+        self.seen = "up" if up else ""
+        if not up:
+            return 0, 0
+        ends, self.open = self.open, 2
+        return 2, ends
+
+    def evict(self, row):
+        if self.seen == "up":
+            leaves, self.held = self.held, 1
+            return leaves
+        leaves = max(0, self.held + 1 - self.most)
+        self.held += 1 - leaves
+        return leaves

@@ -9,7 +9,7 @@ import pytest
 
 import windrow
 from windrow import agg, win
-from windrow.sharing import shelf
+from windrow.step import shelf
 
 ROWS = 1500
 AGGREGATES = {

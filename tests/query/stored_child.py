@@ -17,7 +17,7 @@ import numpy as np
 
 import windrow
 from windrow import agg, stores, win
-from windrow.sharing import shelf
+from windrow.step import shelf
 
 ROWS, BATCH = 6000, 150
 WINDOWS = {"long": win.trailing("400 seconds"), "rows": win.trailing(700, closed="left")}

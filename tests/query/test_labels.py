@@ -125,7 +125,7 @@ def test_a_store_refers_to_labels_for_good(tmp_path):
     table = rows(600, "few")
     live = query.open()
     found = [row for result in pushed(live, table) for row in arrow_rows(result)]
-    assert all(len(values) <= 4 for values in live.machine.labels.values.values())
+    assert all(len(values) <= 4 for values in live.labels.values.values())
     found += arrow_rows(live.close())
     assert_same(found, arrow_rows(query.run(table)), "sliding")
 

@@ -1,6 +1,6 @@
 """A stream gives what the batch gives: in any order within the lateness, in pushes of any size.
 
-What is counted, for 38 kinds of windows: 1,064 permutations within the lateness, 28 a kind; 300 streams of several
+What is counted, for 42 kinds of windows: 1,176 permutations within the lateness, 28 a kind; 300 streams of several
 windows with event time told from outside and states saved. `test_quick.py` has a few of them for the quick suite.
 """
 

@@ -1,6 +1,6 @@
 """A stream that is stopped and resumed gives the same rest; another query's state is refused, and so is a damaged one.
 
-What is counted, for 38 kinds of windows: 456 states taken at any point and resumed, 12 a kind, and 38 resumed in a new
+What is counted, for 42 kinds of windows: 504 states taken at any point and resumed, 12 a kind, and 42 resumed in a new
 process.
 """
 

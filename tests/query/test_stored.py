@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import windrow
+from tests.query import arrivals
+from tests.query.cases import KINDS, arrow_rows, assert_same, one_pair_of_edges
 from tests.query.stored_cases import AGGREGATES, ROWS, WINDOWS, asked, pushed, rows_of, small_pages, table
 from windrow import agg, stores, win
-from windrow.sharing import shelf
+from windrow.step import shelf
 
 __all__ = ["small_pages"]  # a fixture for all tests here
 
@@ -23,6 +25,36 @@ def test_the_answer_does_not_depend_on_the_store(name, by):
     assert expected
     for again in (0.0, 0.4):
         assert pushed(asked(WINDOWS[name], stores.memory(), by=by), data, again) == expected
+
+
+def against_the_definition(kind, seed, plain):
+    """Rows in any order within the lateness, in pushes of any size; now and then saved and gone on with."""
+    case = arrivals.stream(kind, seed)
+    case.plain = plain
+    rng = random.Random(f"stored {kind} {seed}")
+    lateness = arrivals.lateness_of(case, rng)
+    query = case.query(lateness=arrivals.spelled(lateness), store=stores.memory())
+    parts = arrivals.pushes(arrivals.shuffled(case.table.rows(), lateness, rng), rng, most=20)
+    live, got = query.open(), []
+    for part in parts:
+        got += arrivals.fed(live, [part], case)
+        if rng.random() < 0.3:
+            live = query.resume(live.snapshot())
+    got += arrow_rows(live.close())
+    assert_same(got if case.per_row else one_pair_of_edges(got), case.expected(), f"{case}, lateness {lateness}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_equals_its_definition(kind):
+    for seed in range(6):
+        against_the_definition(kind, 21_000 + seed, plain=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith(("periodic", "trailing", "policy"))])
+def test_every_kind_equals_its_definition_compiled(kind):
+    for seed in range(12):
+        against_the_definition(kind, 22_000 + seed, plain=False)
 
 
 @pytest.mark.parametrize("name", ["periodic", "trailing", "policy"])
@@ -66,13 +98,86 @@ def test_memory_holds_a_few_pages(monkeypatch):
     for at in range(0, n, 10_000):
         rows = {"x": np.arange(at, at + 10_000)}
         assert (live.push(rows)["s"] == plain.push(rows)["s"]).all()
-    (lane,) = live.machine.stored.values()
-    (tree,) = lane.shelf.trees.values()
+    (stored,) = live.state.stored.values()
+    (tree,) = stored.shelf.trees.values()
     assert len(tree) == window
-    assert lane.rows is None
+    assert not any(stored.left)
     assert tree.inserted == n
     assert len(tree._live()) <= 3 * shelf.CACHE * (window.bit_length() + 1)
     assert len(live.snapshot()) < 2000 < window < len(plain.snapshot())
+
+
+@pytest.mark.parametrize(
+    "window",
+    [win.trailing("400 seconds"), win.trailing("400 seconds", closed="left"), win.sliding("400 seconds", "10 ms")],
+)
+def test_memory_does_not_know_every_row_or_slice(monkeypatch, window):
+    """Where they lie along the measure is in the store, too."""
+    monkeypatch.setattr(shelf, "CACHE", 64)
+    query = windrow.Query(time="ts", windows=window, aggregates={"s": agg.sum("x")}, store=stores.memory())
+    live = query.open()
+    for at in range(0, 40_000, 500):
+        i = np.arange(at, at + 500)
+        live.push({"ts": (i * 10).astype("M8[ms]"), "x": i})
+    (stored,) = live.state.stored.values()
+    assert min(len(tree) for tree in stored.shelf.trees.values()) > 39_000
+    assert stored.walk.ring.used < 4000
+    assert all(len(slots[0]) <= 1 for left in stored.left for slots in left.values())
+    assert len(live.snapshot()) < 3000
+
+
+def test_rings_give_back_what_a_large_push_took():
+    query = windrow.Query(
+        time="ts", by="k", windows=win.trailing("1 hour"), aggregates={"n": agg.count()}, store=stores.memory()
+    )
+    live = query.open()
+    for key in range(8):
+        i = key * 4000 + np.arange(4000)
+        live.push({"ts": (i * 10).astype("M8[ms]"), "k": np.full(4000, key)})
+    assert live.state.walks["window"].ring.used < 3 * 4096
+
+
+@pytest.mark.parametrize("closed", ["right", "left", "both", "none"])
+def test_what_no_row_to_come_needs_leaves_the_trees(closed):
+    """Of a key that falls silent, too; and when it comes back nothing is amiss."""
+    data = table(13, 300)
+    window = win.trailing("20 seconds", closed=closed)
+    live, plain = (asked(window, store, by="k").open() for store in (stores.memory(), None))
+    for at in range(0, 300, 50):
+        part = {name: column[at : at + 50] for name, column in data.items()}
+        assert rows_of([live.push(part)]) == rows_of([plain.push(part)])
+        (stored,) = live.state.stored.values()
+        assert any(len(tree) for tree in stored.shelf.trees.values())
+        if at == 100:
+            when = np.datetime64(part["ts"][-1] + 21_000_000)
+            assert rows_of([live.advance(when)]) == rows_of([plain.advance(when)])
+            assert not any(len(tree) for tree in stored.shelf.trees.values())
+            assert not any(stored.left)
+            data["ts"] += np.where(np.arange(300) > at, np.timedelta64(60, "s"), np.timedelta64(0, "s"))
+    assert rows_of([live.close()]) == rows_of([plain.close()])
+
+
+LIMIT = 3.0
+
+
+def test_a_policy_is_pythons_own_over_a_store():
+    """It sees its globals as they are, and a division by zero raises."""
+    global LIMIT
+    at_most = win.policy(lambda total, old: total.n - old.n >= LIMIT, over={"n": agg.count()})
+    live = asked(at_most, stores.memory(), time=None, aggregates={"n": agg.count()}).open()
+    rows, counts = {"x": np.arange(600)}, []
+    for limit in (3.0, 5.0, 2.0):
+        LIMIT = limit
+        counts.append(live.push(rows)["n"].tolist()[-1])
+    LIMIT = 3.0
+    assert counts == [3, 5, 2]
+    divides = win.policy(lambda total, old: 1.0 / (total.s - 5.0) > 2.0, over={"s": agg.sum("x")})
+    for store in (None, stores.memory()):
+        live = asked(divides, store, time=None, aggregates={"n": agg.count()}).open()
+        live.push({"x": np.array([1.0] * 3)})
+        with pytest.raises(ZeroDivisionError):
+            live.push({"x": np.array([1.0] * 600)})
+        assert live.push({"x": np.array([0.5])})["n"].tolist() == [4]
 
 
 def test_what_has_left_the_window_leaves_the_store(monkeypatch):
@@ -83,7 +188,7 @@ def test_what_has_left_the_window_leaves_the_store(monkeypatch):
         live.push({"x": np.arange(at, at + 1000)})
         if at in (30_000, 58_000, 59_000):  # what the last two need stays
             live.snapshot()
-    (tree,) = live.machine.stored["window"].shelf.trees.values()
+    (tree,) = live.state.stored["window"].shelf.trees.values()
     tree.pager.flush()
     assert len(store._held) < 2 * (window + 3000) // page + 64  # of 60,000 rows
 

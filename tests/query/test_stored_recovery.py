@@ -15,8 +15,10 @@ import pytest
 
 import windrow
 from tests.query.stored_cases import ROWS, WINDOWS, asked, pushed, rows_of, small_pages, table
+from tests.step.test_rollback import COMPILED, PLAIN
 from tests.stores.servers import Server, binary
 from windrow import agg, stores, win
+from windrow.engine.snapshot import sealed
 from windrow.errors import DamagedPage, SnapshotError, StoreError, StoreUnavailable, WindrowError
 from windrow.stores.keys import CHECKPOINT
 
@@ -109,6 +111,40 @@ def test_a_push_that_fails_has_not_happened():
     assert rows_of(out) == expected
 
 
+@pytest.mark.parametrize("of", [COMPILED, PLAIN], ids=["compiled", "plain"])
+@pytest.mark.parametrize("name", ["periodic", "periodic, gaps", "trailing", "trailing, left", "trailing, rows, left"])
+def test_a_push_that_fails_leaves_no_trace(name, of):
+    """Whatever it had done by then: trees, slices that are open, rows that wait, keys, checkpoints."""
+    rng, data = random.Random(name), table(12, 900)
+    del data["w"]
+    aggregates = {"a": agg.max("f"), "b": of("x"), "c": agg.last("x")}
+    data["x"] = np.ma.getdata(data["x"])
+    query = asked(WINDOWS[name], stores.memory(), aggregates=aggregates, by="k")
+    live, clean = query.open(), asked(WINDOWS[name], aggregates=aggregates, by="k").open()
+    at = failed = 0
+    while at < 900:
+        end = at + rng.randrange(1, 60)
+        part = {column: values[at:end] for column, values in data.items()}
+        if rng.random() < 0.5:
+            bad = {column: values[at : end + 100].copy() for column, values in data.items()}
+            bad["x"][rng.randrange(max(len(bad["x"]) // 2, 1))] = 666  # the last ones may have to wait
+            bad["k"][rng.randrange(len(bad["k"]))] = 100 + at  # a new key, too
+            if rng.random() < 0.5:
+                live = query.resume(live.snapshot())
+            try:
+                live.push(bad)
+            except ZeroDivisionError:
+                failed += 1
+            else:  # no window has looked at that row
+                clean.push(bad)
+                at = min(end + 100, 900)
+                continue
+        assert sorted(rows_of([live.push(part)]), key=repr) == sorted(rows_of([clean.push(part)]), key=repr)
+        at = end
+    assert failed > 3
+    assert sorted(rows_of([live.close()]), key=repr) == sorted(rows_of([clean.close()]), key=repr)
+
+
 def test_overflow_names_the_window_and_leaves_the_query_as_it_was():
     store = stores.memory()
     live = windrow.Query(windows=win.sliding(50, every=5), aggregates={"s": agg.sum("x")}, store=store).open()
@@ -199,6 +235,18 @@ def test_a_snapshot_that_fails_half_way_leaves_the_one_before(left):
         goes_on()
 
 
+def test_a_push_that_failed_leaves_nothing_to_save():
+    data, store = table(14), Failing()
+    live = asked(WINDOWS["trailing"], store, aggregates={"b": PLAIN("d")}).open()
+    live.push({name: column[:600] for name, column in data.items()})
+    live.snapshot()
+    data["d"][700] = 666
+    with pytest.raises(ZeroDivisionError):
+        live.push({name: column[600:] for name, column in data.items()})
+    store.left = 0
+    live.snapshot()
+
+
 def test_what_cannot_be_gone_on_from_is_refused_by_name():
     data, store = table(7), stores.memory()
     query = asked(WINDOWS["trailing"], store)
@@ -209,6 +257,8 @@ def test_what_cannot_be_gone_on_from_is_refused_by_name():
         asked(WINDOWS["trailing, left"], store).resume(snapshot)
     with pytest.raises(SnapshotError, match="has no checkpoint of it"):
         asked(WINDOWS["trailing"], stores.memory()).resume(snapshot)
+    with pytest.raises(SnapshotError, match="the snapshot has layout 1, this windrow reads layout 2"):
+        query.resume(sealed(("live query", 1, [("called", "query 0")])))
     (plain,) = saved_and_more(None, asked(WINDOWS["trailing"]), data, [500])
     with pytest.raises(SnapshotError, match="has all of its windows in itself"):
         query.resume(plain)

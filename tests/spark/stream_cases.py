@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import windrow
+from tests.query.own_windows import LastRows, Quiet
 from windrow import agg, swag, win
 
 START, SECOND = 10**15, 10**6
@@ -49,6 +50,8 @@ KINDS = {
     "last": win.last(3, every="10 minutes"),
     "policy": win.policy(at_most_five, over={"n": agg.count()}),
     "user-defined": win.user_defined(EveryThird),
+    "user-defined by time": win.user_defined(Quiet(20 * SECOND)),
+    "user-defined by eviction": win.user_defined(LastRows(3, 600 * SECOND)),
     "column": win.sliding(30.0, every=10.0, on="m"),
     "column session": win.session(5.0, on="m"),
     "column trailing": win.trailing(25.0, on="m"),

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 import windrow
-from tests.query.own_windows import Bursts
+from tests.query.own_windows import Bursts, LastRows, Marked, Quiet
 from windrow import agg, swag, win
 from windrow.errors import WindrowError
 from windrow.spark import statistics
@@ -54,6 +54,9 @@ ONCE = {
     "landmark": win.landmark("f2 > 1.2", every="3 seconds"),
     "last": win.last(3, every="10 seconds"),
     "own": win.user_defined(Bursts),
+    "own by time": win.user_defined(Quiet(4_000_000)),
+    "own by eviction": win.user_defined(Marked(4)),
+    "own by both": win.user_defined(LastRows(3, 10_000_000)),
 }
 PER_ROW = {
     "trailing": win.trailing("9 seconds"),

@@ -16,7 +16,7 @@ from tests.spark import stream_cases as cases
 from tests.spark.test_batch import plain
 from windrow import agg, frames, win
 from windrow.errors import SnapshotError
-from windrow.local.arrivals import FOREVER, NEVER
+from windrow.local.door import FOREVER, NEVER
 from windrow.local.pages import in_pages
 from windrow.query import Query
 from windrow.spark import buckets

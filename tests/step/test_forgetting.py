@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 import windrow
+from tests.query.own_windows import LastRows, Quiet
 from windrow import agg, win
+from windrow.local.live import Live
 
 WINDOWS = {
     "trailing": win.trailing("1 minute"),
     "trailing left": win.trailing("1 minute", closed="left"),
     "sliding": win.sliding("1 minute", every="10 seconds"),
     "session": win.session("30 seconds"),
+    "user-defined": win.user_defined(Quiet(30_000_000)),
 }
 
 
@@ -23,7 +26,7 @@ def test_ever_new_keys(name: str) -> None:
     sizes = []
     for step in range(60):
         at = np.arange(100) * 100_000 + step * 10_000_000
-        live.push({"t": at, "k": [f"key {step} {i % 50}" for i in range(100)], "x": np.arange(100.0)})
+        live.push({"t": at, "ts": at, "k": [f"key {step} {i % 50}" for i in range(100)], "x": np.arange(100.0)})
         sizes.append((len(live.door.keys), live.state.table.words.shape[0], live.door.keys.count))
     assert sizes[-1] == sizes[30], sizes
     assert sizes[-1][2] <= 50 * 10
@@ -62,3 +65,33 @@ def test_keys_whose_rows_are_all_late_are_not_remembered() -> None:
     for i in range(50):
         live.push({"t": [i], "k": [f"late {i}"]})
     assert live.report.late == 50 and len(live.door.keys) <= 2
+
+
+def known(live: Live) -> list:
+    """The keys that are not forgotten."""
+    keys = live.door.keys
+    return list(keys.columns(keys.all())[0])
+
+
+def test_a_users_window_that_still_knows_something_is_kept() -> None:
+    """Rows that were not evicted are in the next window, however long it takes; so is what the object remembers."""
+    query = windrow.Query(
+        time="ts", by="k", windows=win.user_defined(LastRows(2, 10)), aggregates={"s": agg.concat("s")}
+    )
+    live = query.open()
+    out = []
+    for when, key, text in [(1, "a", "x"), (2, "b", "y"), (500, "b", "z"), (900, "a", "w"), (2000, "c", "v")]:
+        out += live.push({"ts": [when], "k": [key], "s": [text]})["s"].tolist()
+    assert out == ["x", "y", "yz", "xw"] and sorted(known(live)) == ["a", "b", "c"]
+
+
+def test_a_users_window_begins_anew_when_it_was_forgotten() -> None:
+    query = windrow.Query(time="ts", by="k", windows=win.user_defined(Quiet(5)), aggregates={"s": agg.concat("s")})
+    live = query.open()
+    out = []
+    for when, key, text in [(1, "a", "x"), (2, "b", "y"), (3, "a", "z"), (50, "b", "w"), (51, "a", "v"), (99, "c", "")]:
+        result = live.push({"ts": [when], "k": [key], "s": [text]})
+        out += zip(*(result[name].tolist() for name in ("k", "start", "end", "s")), strict=True)
+        assert set(live.state.walks["window"].objects) == set(live.door.keys.all().tolist())
+    assert sorted(out) == [("a", 1, 8, "xz"), ("a", 51, 56, "v"), ("b", 2, 7, "y"), ("b", 50, 55, "w")]
+    assert known(live) == ["c"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import windrow
-from tests.query.own_windows import Counted
+from tests.query.own_windows import Counted, LastRows, Quiet
 from windrow import agg, win
 from windrow.swag import ALGORITHMS
 
@@ -22,7 +22,11 @@ WINDOWS = {
     "trailing rows": win.trailing(6),
     "trailing time": win.trailing("40 seconds"),
     "trailing left": win.trailing("40 seconds", closed="left"),
+    "trailing shared": {"5": win.trailing(5), "6": win.trailing(6)},
+    "trailing left shared": {t: win.trailing(f"{t} seconds", closed="left") for t in ("35", "40")},
     "user-defined": win.user_defined(Counted),
+    "user-defined by time": win.user_defined(Quiet(9_000_000)),
+    "user-defined by eviction": win.user_defined(LastRows(4, 11_000_000)),
 }
 #: both raise for a value of 666, the one compiled, the other in plain Python; neither is commutative
 COMPILED = windrow.Aggregate(
@@ -46,7 +50,7 @@ def rows(rnd: random.Random, begin: int, count: int, bad: bool) -> dict[str, np.
     values = np.array([rnd.randrange(100) for _ in range(count)])
     if bad:
         values[rnd.randrange(count)] = 666
-    return {"t": times, "k": np.array([rnd.randrange(3) for _ in range(count)]), "x": values}
+    return {"t": times, "ts": times, "k": np.array([rnd.randrange(3) for _ in range(count)]), "x": values}
 
 
 @pytest.mark.parametrize("of", [COMPILED, PLAIN], ids=["compiled", "plain"])
@@ -79,11 +83,44 @@ def test_a_push_that_fails_leaves_no_trace(name: str, of: windrow.Aggregate) -> 
     assert all(ours[column].tolist() == theirs[column].tolist() for column in theirs)
 
 
+def test_due_keys_are_not_lost_where_a_step_is_interrupted_at_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C after the due keys were taken out, before anything else is known of the step."""
+    aggregates = {"all": agg.concat("x", ",")}
+    query = windrow.Query(time="t", by="k", windows=WINDOWS["sliding"], aggregates=aggregates)
+    live, clean = query.open(), query.open()
+    rnd = random.Random("due")
+    for step in range(10):
+        batch, later = rows(rnd, 100 * step, 6, bad=False), np.int64(1_000_000 * (100 * step + 60))
+        for of in (live, clean):
+            of.push(batch)
+        before = live.snapshot()
+        with monkeypatch.context() as patch:
+            patch.setattr("windrow.step.step._runs", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                live.advance(int(later))
+        assert live.snapshot() == before
+        ours, theirs = live.advance(int(later)), clean.advance(int(later))
+        assert len(theirs["k"]) > 3
+        assert all(ours[column].tolist() == theirs[column].tolist() for column in theirs)
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in ("subtract_on_evict", "fiba")])
 @pytest.mark.parametrize("window", ["sliding", "trailing rows", "trailing left"])
 def test_every_algorithm_steps_back(window: str, algorithm: str) -> None:
-    """In plain Python; the compiled form of each is tried by the slow test below."""
+    """In plain Python; compiled, some are tried here, and all by the slow test below."""
     steps_back(window, algorithm, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("window", "algorithm"), [("sliding", "amta"), ("trailing rows", "daba_lite"), ("trailing left", "flat_fit")]
+)
+def test_compiled_algorithms_step_back(window: str, algorithm: str) -> None:
+    """One with levels and a stack, one with pointers into its queue, one with links: what each logs is different."""
+    steps_back(window, algorithm, COMPILED)
 
 
 @pytest.mark.slow

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 #: the types by which [types] names what a column of a CSV or JSON file holds
 TYPES = ("string", "int64", "float64", "bool", "timestamp", "date")
-_TEXT, _FLAG = "a text", "true or false"
+_TEXT, _FLAG, _NUMBER = "a text", "true or false", "a whole number"
+#: which Python type a value has, where one tells
+_PYTHON: dict[str, type] = {_TEXT: str, _FLAG: bool, _NUMBER: int}
 _KEYS: dict[str, str] = {
     "time": _TEXT,
     "by": "the name of a column, or a list of them",
     "lateness": _TEXT,
     "algorithm": _TEXT,
     "favor": _TEXT,
-    "slicing": _TEXT,
+    "threads": _NUMBER,
     "changes_only": _FLAG,
     "partial": _FLAG,
     "strict": _FLAG,
@@ -72,7 +74,7 @@ class QueryFile:
                 hint = "; a window is [window], or [windows.NAME]" if key in win.__all__ else ""
                 self.file.refuse(unknown("key", key, _KEYS) + hint, key)
             wanted = _KEYS[key]
-            right = isinstance(value, str if wanted == _TEXT else bool if wanted == _FLAG else dict)
+            right = isinstance(value, _PYTHON.get(wanted, dict))
             if key == "by":
                 right = isinstance(value, str) or (
                     isinstance(value, list) and all(isinstance(name, str) for name in value)

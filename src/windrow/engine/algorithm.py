@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class Algorithm:
 
     name: str
     kernel: Callable[[Monoid], Operations]
-    registers: Any  # the namedtuple class of its registers
+    registers: type[NamedTuple]
     layout: Callable[[int], tuple[int, int, int]]  # capacity -> slots for partials (vals, aggs) and ints (links)
     card: Card
     partial_registers: tuple[str, ...] = ()  # the registers that hold partials
@@ -102,7 +102,7 @@ class Algorithm:
     plain_only: bool = False  # its store is no array
     fused: bool = False  # whole arrays may go through `engine.blocks`
     #: an empty store; None: as `layout` says, with nothing in its slots
-    new_store: Callable[[Form, int], Any] | None = None
+    new_store: Callable[[Form, int], object] | None = None
     #: the same window with room for this many rows; None: the store is a ring from register F to register E
     grow: Callable[[WindowState, int], WindowState] | None = None
     #: (register by name, evictions, inserts) -> the stretches [low, high) of its ring, from F to E, that so many of

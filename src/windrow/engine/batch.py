@@ -16,7 +16,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate
 from windrow.engine import blocks, driver, short_windows
 from windrow.engine.bounds import row_bounds, time_bounds
-from windrow.engine.compiler import CompilationFailed, cached
+from windrow.engine.compiler import CompilationFailed, cached, once
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.forms import Form, compiled_form
 from windrow.engine.inputs import Column, read_columns, read_keys, read_times
@@ -29,6 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 Columns = tuple[Column, ...]
+Room = tuple[tuple, tuple]
 
 #: answers whose bounds are worked out at a time, so that they stay in the cache
 CHUNK = 1 << 16
@@ -168,38 +169,38 @@ def _does(part: Any) -> Any:
 def _run(state: WindowState, name: str) -> Any:
     """The driver for this algorithm and form, compiled once a process and kept on disk."""
     algorithm, form = state.algorithm, state.form
-    key = (algorithm, name)
-    if key not in form.memo:
+
+    def make() -> Any:
         kernel = algorithm.kernel(form)
         if name in FUSED:
             made = FUSED[name].rows(kernel, form, _sized(form), algorithm.registers)
         else:
             made = driver.between(kernel, form)
-        form.memo[key] = cached(made) if form.compiled else made
-    return form.memo[key]
+        return cached(made) if form.compiled else made
+
+    return once(form.memo, (algorithm, name), make)
 
 
 def _sized(form: Form) -> Form:
     """The form's sized form, made once."""
-    if "sized" not in form.memo:
-        assert form.sized is not None
-        form.memo["sized"] = form.sized()
-    return form.memo["sized"]
+    assert form.sized is not None
+    return once(form.memo, "sized", form.sized)
 
 
 def by_rows(
-    state: WindowState, columns: Columns, starts: np.ndarray, window: int, keyed: bool
+    state: WindowState, columns: Columns, starts: np.ndarray, window: int, keyed: bool, room: Room | None = None
 ) -> tuple[Any, WindowState]:
     """For each row the answer over the last `window` rows of its key, and the window after them.
 
-    `starts` says where keys begin; where it says so of no row, `keyed` is False.
+    `starts` says where keys begin; where it says so of no row, `keyed` is False. `room` (of `room_for`) is where
+    answers go; they are not given back then.
     """
     n, carried = len(starts), len(state)
     if carried > window:
         raise WindrowError(f"the window holds {carried} rows already, more than the {window} it may hold")
     state = _with_room(state, min(window, carried + n))
     form, fast = state.form, state.algorithm.fused and state.form.compiled and n > 0
-    out, valid = room_for(form, n, every_window_has_rows=fast)
+    out, valid = room or room_for(form, n, every_window_has_rows=fast)
     done = np.zeros(1, np.int64)
     data, masks = arrays(form, columns)
     if fast:
@@ -210,11 +211,11 @@ def by_rows(
                 state.store, state.registers, data, masks, starts if keyed else starts[:0], window,
                 *FUSED[name].scratch(_sized(form), window), out, valid, done,
             )  # fmt: skip
-            return answered(state.aggregate, form, columns, out, valid), _after(state, r)
+            return None if room else answered(state.aggregate, form, columns, out, valid), _after(state, r)
         except CompilationFailed:
             raise
         except Exception:
-            if before is None:
+            if before is None or room:
                 raise
             state = before  # once more, row by row, to name the row
             out, valid = room_for(form, n)
@@ -228,7 +229,7 @@ def by_rows(
         state, f, e = _drive(
             state, run, f, e, data, masks, carried, lo[: z - a], hi[: z - a], out, valid, done, a, carried
         )
-    return answered(state.aggregate, form, columns, out, valid), state
+    return None if room else answered(state.aggregate, form, columns, out, valid), state
 
 
 def _by_time(
@@ -274,15 +275,16 @@ def slide_between(state: WindowState, columns: Columns, lo: Any, hi: Any) -> tup
 
 
 def between(
-    state: WindowState, columns: Columns, lo: np.ndarray, hi: np.ndarray, inserted: int, carried: int
-) -> tuple[Any, WindowState, int, int]:
+    state: WindowState, columns: Columns, lo: np.ndarray, hi: np.ndarray, inserted: int, carried: int,
+    room: Room | None = None,
+) -> tuple[Any, WindowState, int, int]:  # fmt: skip
     """Answers for windows given as positions, of which the first `inserted` rows are in the window already.
 
-    With them the window after, and the positions of its first row and past its last.
+    With them the window after, and the positions of its first row and past its last. `room` as in `by_rows`.
     """
     n, form = len(lo), state.form
     state = _with_room(state, int((hi - lo).max(initial=0)))
-    out, valid = room_for(form, n)
+    out, valid = room or room_for(form, n)
     done = np.zeros(1, np.int64)
     data, masks = arrays(form, columns)
     run = _run(state, "between")
@@ -290,7 +292,7 @@ def between(
     for a in range(0, n, CHUNK):
         z = min(n, a + CHUNK)
         state, f, e = _drive(state, run, f, e, data, masks, inserted, lo[a:z], hi[a:z], out, valid, done, a, carried)
-    return answered(state.aggregate, form, columns, out, valid), state, f, e
+    return None if room else answered(state.aggregate, form, columns, out, valid), state, f, e
 
 
 def _drive(state, run, f, e, data, masks, first, lo, hi, out, valid, done, a, carried):

@@ -41,6 +41,7 @@ def rows(kernel: Any, form: Form, sized: Form, registers: Any) -> Callable:
     combine, identity, get, put, cut = sized.combine, sized.identity, sized.get, sized.put, sized.cut
     lift_at, store, mark, take, checked = sized.lift_at, sized.store, sized.mark, sized.take, any(sized.checked)
     widen, narrow, own_get, own_put, own_lift = sized.widen, sized.narrow, form.get, form.put, form.lift_at
+    assert cut is not None and take is not None and widen is not None and narrow is not None  # a compiled form has them
     steps, key_end, bare = row_steps(kernel, form, registers)
 
     @form.whole

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+
+#: partials in a row: a column for each of their numbers, or objects
+Slots: TypeAlias = "tuple[np.ndarray, ...] | list"
 
 #: What an algorithm may keep: two arrays of partials, one of ints, and the mask of its rings.
 Store = namedtuple("Store", "vals aggs links mask")
@@ -42,9 +45,11 @@ class Journal:
 
     def __init__(self) -> None:
         self.undo: list[tuple[Any, int, Any]] = []
+        self.keeps = True  # else nothing is remembered: for a step that nobody takes back
 
     def put(self, slots: Any, i: int, partial: Any) -> None:
-        self.undo.append((slots, i, slots[i]))
+        if self.keeps:
+            self.undo.append((slots, i, slots[i]))
         slots[i] = partial
 
     def rollback(self, start: int = 0) -> None:

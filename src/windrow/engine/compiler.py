@@ -2,27 +2,61 @@
 
 numba's own cache cannot serve here: it looks at closures by pickling them, which gives other bytes in every process,
 and does not look at what a global function does at all. `cached` keeps a kernel under its `fingerprint` instead.
+
+A kernel consists of several machine-code functions, and the linker knows a function by its name alone. So names must
+differ between kernels, also between those that different processes have compiled.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pickle  # numba's own format for machine code; no state of ours
+import secrets
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import numba
 from numba.core import caching
+from numba.core.bytecode import FunctionIdentity
 from numba.core.errors import NumbaError
 
+import windrow.engine.checked  # noqa: F401 - the error model "checked"
 from windrow.engine.fingerprint import Unhashable, fingerprint
 
 CompilationFailed = NumbaError
-ErrorModel = Literal["python", "numpy"]
+ErrorModel = Literal["checked", "numpy"]  # of users' code, of our own
+
+
+def number_functions_apart() -> None:
+    """From now on this process numbers compiled functions as no other process does.
+
+    The number is what tells two compiled functions of one qualified name and signature apart. numba counts from 1 in
+    every process. So two kernels on disk, say `max` and `sum`, could both have a `recompute` number 59, and a process
+    that loaded both ran one of them for both: a wrong answer without an error.
+    """
+    FunctionIdentity._unique_ids = itertools.count(secrets.randbits(60))
+
+
+number_functions_apart()
+os.register_at_fork(after_in_child=number_functions_apart)
+
+
+_MAKING = threading.RLock()
+
+
+def once(memo: dict, key: Any, make: Callable[[], Any]) -> Any:
+    """memo[key], made where it is not there; once, whichever of several threads is the first to ask."""
+    if key not in memo:
+        with _MAKING:
+            if key not in memo:
+                memo[key] = make()
+    return memo[key]
 
 
 def plain(function: Callable) -> Callable:
@@ -32,12 +66,14 @@ def plain(function: Callable) -> Callable:
 
 def inlined(error_model: ErrorModel) -> Callable[[Callable], Callable]:
     """The `jit` of a kernel's parts. Inlined by numba, they are twice as fast as inlined by LLVM (measured)."""
-    return numba.njit(inline="always", error_model=error_model)
+    model: Any = error_model  # numba's types know its own models only
+    return numba.njit(inline="always", error_model=model)
 
 
 def whole(error_model: ErrorModel) -> Callable[[Callable], Callable]:
     """The `jit` of a function that is called, not inlined."""
-    return numba.njit(nogil=True, error_model=error_model)
+    model: Any = error_model
+    return numba.njit(nogil=True, error_model=model)
 
 
 def return_type(function: Callable, *arguments: Any) -> Any:
@@ -102,9 +138,11 @@ class _KernelCache(caching.FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except Exception:  # a torn or foreign file: compile again, and write it anew
             return None
+        # Two processes that save two signatures at once can write index and code for each other's.
+        return found if found is not None and found.signature.args == tuple(sig) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with contextlib.suppress(OSError):  # a full or read-only disk costs the next process a compilation, no more

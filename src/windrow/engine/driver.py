@@ -19,7 +19,7 @@ def between(kernel: Any, form: Form) -> Callable:
     window becomes [lo, hi). `done[0]` counts the answers given, so that an error can name its row.
     """
     clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
-    lift_at, store, mark, no_rows = form.lift_at, form.store, form.mark, _no_rows(form)
+    lift_at, store, mark, no_rows = form.lift_at, form.store, form.mark, empty_window(form)
 
     @form.whole
     def run(s, r, f, e, columns, masks, first, lo, hi, out, valid, done):
@@ -46,16 +46,15 @@ def between(kernel: Any, form: Form) -> Callable:
     return run
 
 
-def _no_rows(form: Form) -> Callable:
+def empty_window(form: Form) -> Callable:
     """(out, valid, i): the answer of a window without rows, where not every aggregate has None."""
 
-    @form.whole
+    @form.jit
     def told(out, valid, i):
         for there in valid:
             there[i] = False
 
     def given(out, valid, i):
         form.store(out, i, form.identity)
-        told(out, valid, i)
 
     return told if form.compiled else given

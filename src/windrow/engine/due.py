@@ -2,6 +2,8 @@
 
 An entry counts as long as its key is still due at that time; what it was due at before stays in the heap until its time
 comes, and is passed over then.
+
+Entries that a step takes out stay behind the heap until the step is over, so that it can be taken back at any moment.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ class Due:
     def __init__(self) -> None:
         self.times = np.zeros(16, np.int64)
         self.keys = np.zeros(16, np.int64)
-        self.size = np.zeros(1, np.int64)
+        self.size = np.zeros(2, np.int64)  # entries of the heap; those behind it that the step took out
 
     def push(self, keys: np.ndarray, times: np.ndarray) -> None:
         """Keys that are due at these times."""
@@ -36,12 +38,24 @@ class Due:
 
     def pop(self, until: int) -> tuple[np.ndarray, np.ndarray]:
         """The entries up to this time: (keys, times)."""
-        n = int(self.size[0])
-        if not n or self.times[0] > until:
+        if not self.size[0] or self.times[0] > until:
             return self.keys[:0], self.times[:0]
-        keys, times = np.empty(n, np.int64), np.empty(n, np.int64)
-        count = _pop(self.times, self.keys, self.size, until, keys, times)
-        return keys[:count].copy(), times[:count].copy()
+        _pop(self.times, self.keys, self.size, until)
+        return self._taken()
+
+    def _taken(self) -> tuple[np.ndarray, np.ndarray]:
+        first, count = self.size.tolist()
+        return self.keys[first : first + count].copy(), self.times[first : first + count].copy()
+
+    def commit(self) -> None:
+        """What was taken out stays out."""
+        self.size[1] = 0
+
+    def rollback(self) -> None:
+        """What was taken out since `commit` is put back."""
+        if self.size[1]:
+            self.push(*self._taken())
+            self.size[1] = 0
 
 
 @whole("numpy")
@@ -75,14 +89,12 @@ def _schedule(times, keys, size, words, column, new_keys, new_times):
 
 @cached
 @whole("numpy")
-def _pop(times, keys, size, until, out_keys, out_times):
+def _pop(times, keys, size, until):
     n = size[0]
-    count = 0
     while n > 0 and times[0] <= until:
-        out_keys[count], out_times[count] = keys[0], times[0]
-        count += 1
         n -= 1
         t, k = times[n], keys[n]
+        times[n], keys[n] = times[0], keys[0]
         i = 0
         while 2 * i + 1 < n:
             down = 2 * i + 1
@@ -92,6 +104,7 @@ def _pop(times, keys, size, until, out_keys, out_times):
                 break
             times[i], keys[i] = times[down], keys[down]
             i = down
-        times[i], keys[i] = t, k
+        if n > 0:
+            times[i], keys[i] = t, k
+    size[1] += size[0] - n
     size[0] = n
-    return count

@@ -60,7 +60,8 @@ def _pieces(thing: Any, seen: dict[int, int]) -> Iterable[bytes]:
         yield f"builtin {thing.__module__}.{thing.__qualname__}".encode()
     elif isinstance(getattr(thing, "fingerprint", None), str):  # of `engine.pointers`: it says itself what it does
         yield thing.fingerprint.encode()
-    elif hasattr(thing, "py_func"):  # a compiled function: what it was compiled from
+    elif hasattr(thing, "py_func") and hasattr(thing, "targetoptions"):  # what it was compiled from, and how
+        yield from _pieces(sorted(thing.targetoptions.items()), seen)
         yield from _pieces(thing.py_func, seen)
     elif isinstance(thing, types.FunctionType):
         if id(thing) in seen:  # recursion, or a function used twice

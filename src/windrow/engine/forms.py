@@ -261,9 +261,8 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, si
 
     `sized`: combine takes two numbers of rows more, store and mark one, for the parts that want to be told.
     """
-    error_model: ErrorModel = (
-        "python" if own else "numpy"
-    )  # a user's division by zero raises, as it does in plain Python
+    # a user's division by zero raises, as it does in plain Python, and so does an int that leaves 64 bits
+    error_model: ErrorModel = "checked" if own else "numpy"
     jit = inlined(error_model)
     get, put, cut = (jit(f) for f in accessors(sum(part.width for part in parts)))
     scope: dict[str, Any] = {}

@@ -8,17 +8,24 @@ from typing import Any
 import numpy as np
 
 from windrow.engine.compiler import cached, whole
+from windrow.engine.placing import Places, by_key, extent, in_order
 from windrow.engine.sorting import sorted_positions
+from windrow.engine.table import grown
+from windrow.engine.threads import ONE, Threads, ranges
 from windrow.engine.walks import measured, ready
 from windrow.errors import WindrowError
 
 #: 2^64 / golden ratio: multiplied by it, neighbouring keys fall far apart
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
+#: rows of which a thread numbers the keys, at least
+PART = 1 << 19
 #: a table of this many slots is small enough to be indexed by the key itself
 DIRECT = 1 << 16
 
 
-def factorize(columns: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> tuple[np.ndarray, np.ndarray]:
+def factorize(
+    columns: Sequence[tuple[np.ndarray, np.ndarray | None]], threads: Threads = ONE
+) -> tuple[np.ndarray, np.ndarray]:
     """(codes, representatives): each row's key as an int64 code, and the row in which each code is first seen.
 
     `columns` are pairs of values and mask (true where there is a value; None: everywhere). Codes count from 0 in the
@@ -28,26 +35,28 @@ def factorize(columns: Sequence[tuple[np.ndarray, np.ndarray | None]]) -> tuple[
     >>> codes.tolist(), rows.tolist()
     ([0, 1, 0], [0, 1])
     """
-    codes, rows = _one(*columns[0])
+    codes, rows = _one(*columns[0], threads)
     for values, mask in columns[1:]:
-        others, kinds = _one(values, mask)
+        others, kinds = _one(values, mask, threads)
         if len(others) != len(codes):
             raise WindrowError(f"key columns of one length are needed, not {len(codes)} and {len(others)}")
-        codes, rows = _coded(codes * len(kinds) + others, None)
+        codes *= len(kinds)
+        codes += others
+        codes, rows = _coded(codes, None, threads)
     return codes, rows
 
 
-def _one(values: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _one(values: np.ndarray, mask: np.ndarray | None, threads: Threads) -> tuple[np.ndarray, np.ndarray]:
     """`factorize` for one column."""
     kind = values.dtype.kind
     if kind == "f":
         bits = np.add(values, 0.0, dtype=np.float64)  # -0.0 becomes 0.0
         bits[np.isnan(bits)] = np.nan
-        return _coded(bits.view(np.int64), mask)
+        return _coded(bits.view(np.int64), mask, threads)
     if kind in "mM":
-        return _coded(values.view(np.int64), mask)
+        return _coded(values.view(np.int64), mask, threads)
     if kind in "biu":
-        return _coded(values.astype(np.int64, copy=False), mask)
+        return _coded(values.astype(np.int64, copy=False), mask, threads)
     listed = values.tolist()
     if mask is not None:
         listed = [value if there else None for value, there in zip(listed, mask.tolist(), strict=True)]
@@ -61,7 +70,7 @@ def _one(values: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.nd
         merged = np.arange(len(table))
         merged[nans] = nans[0]
         codes = merged[codes]
-    return _coded(codes, None)
+    return _coded(codes, None, threads)
 
 
 def _unhashable(listed: list) -> int:
@@ -74,85 +83,114 @@ def _unhashable(listed: list) -> int:
     return -1
 
 
-def _coded(values: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _coded(values: np.ndarray, mask: np.ndarray | None, threads: Threads) -> tuple[np.ndarray, np.ndarray]:
+    """`factorize` for whole numbers: each thread numbers the keys of its rows, and these are then numbered for all."""
     values = ready(values, np.int64)
     there = ready(np.empty(0, bool) if mask is None else mask, bool)
-    if not len(values):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    low, high = int(values.min()), int(values.max())
-    if high - low < max(DIRECT, min(len(values), 1 << 22)):
-        return _direct(values, there, np.int64(low), np.int64(high - low + 1))
-    return _hashed(values, there)
+    n = len(values)
+    parts = ranges(n, max(PART, -(-n // threads.count)))
+    codes = np.empty(n, np.int64)
+    found = threads.map(lambda part: _numbered(values, there, part, codes), parts)
+    if len(found) < 2:
+        return codes, found[0] if found else np.empty(0, np.int64)
+    rows = np.concatenate(found)
+    new = np.empty(len(rows), np.int64)
+    different = _numbered(values[rows], there[rows] if len(there) else there, (0, len(rows)), new)
+    begin = np.cumsum([0] + [len(mine) for mine in found])
+    threads.map(lambda j: _renumber(codes[slice(*parts[j])], new[begin[j] : begin[j + 1]]), range(len(parts)))
+    return codes, rows[different]
+
+
+def _numbered(values: np.ndarray, there: np.ndarray, part: tuple[int, int], codes: np.ndarray) -> np.ndarray:
+    """Writes the codes of some rows, counted from 0; the row in which each is first seen."""
+    a, z = part
+    low, high = extent(values[a:z])
+    mine = values[a:z], there[a:z], codes[a:z]
+    if high - low < max(DIRECT, min(z - a, 1 << 22)):
+        return _direct(*mine, np.int64(low), np.int64(high - low + 1)) + a
+    return _hashed(*mine) + a
 
 
 @cached
 @whole("numpy")
-def _direct(values, there, low, size):
+def _renumber(codes, new):
+    for i in range(np.uint64(len(codes))):
+        codes[i] = new[codes[i]]
+
+
+@cached
+@whole("numpy")
+def _direct(values, there, codes, low, size):
     """Codes by a table with a place for every key from `low` on; the last place is null's."""
     table = np.full(size + 1, -1, np.int64)
     rows = np.empty(size + 1, np.int64)
-    codes = np.empty(len(values), np.int64)
     masked = len(there) > 0
     count = 0
-    for i in range(len(values)):
-        at = size if masked and not there[i] else values[i] - low
-        if table[at] < 0:
-            table[at] = count
+    for i in range(np.uint64(len(values))):
+        at = np.uint64(values[i] - low)
+        if masked and not there[i]:
+            at = np.uint64(size)
+        code = table[at]
+        if code < 0:
+            table[at] = code = count
             rows[count] = i
             count += 1
-        codes[i] = table[at]
-    return codes, rows[:count].copy()
+        codes[i] = code
+    return rows[:count].copy()
+
+
+def _hashed(values: np.ndarray, there: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Codes by a hash table that grows: each loop ends where the table is full."""
+    bits = 12
+    at = np.array([0, 0, -1], np.int64)  # rows done, keys found, null's code
+    rows = np.empty(0, np.int64)
+    while at[0] < len(values):
+        rows = grown(rows, 1 << bits)
+        keys, taken = np.empty(1 << bits, np.int64), np.full(1 << bits, -1, np.int64)
+        _hash(values, there, keys, taken, np.uint64(bits), rows, codes, at)
+        bits += 2
+    return rows[: at[1]].copy()
 
 
 @cached
 @whole("numpy")
-def _hashed(values, there):
-    """Codes by a hash table: open addressing, at most a third full, each key beside its code."""
-    bits = 11
-    table = np.full((1 << bits, 2), -1, np.int64)
-    rows = np.empty(1 << bits, np.int64)
-    codes = np.empty(len(values), np.int64)
+def _hash(values, there, keys, taken, bits, rows, codes, at):
+    """Open addressing, at most a third full. `taken` is a slot's code, -1 where it is free."""
+    shift, last = np.uint64(64) - bits, np.uint64(len(keys) - 1)
     masked = len(there) > 0
-    null = -1
-    count = 0
-    for i in range(len(values)):
+    begin, count, null = at[0], at[1], at[2]
+    for c in range(count):  # the keys of a smaller table
+        if c != null:
+            v = values[rows[c]]
+            h = (np.uint64(v) * SPREAD) >> shift
+            while taken[h] >= 0:
+                h = (h + np.uint64(1)) & last
+            keys[h], taken[h] = v, c
+    most = len(rows) // 3 - 1  # room for null, too
+    for i in range(np.uint64(begin), np.uint64(len(values))):
+        if count >= most:
+            at[0], at[1], at[2] = i, count, null
+            return
         if masked and not there[i]:
             if null < 0:
                 null = count
                 rows[count] = i
                 count += 1
             codes[i] = null
-            continue
-        v = values[i]
-        h = _find(table, bits, v)
-        code = table[h, 1]
-        if code < 0:
-            code = count
-            table[h, 0], table[h, 1] = v, code
-            rows[count] = i
-            count += 1
-            if 3 * count > len(rows) - 3:  # room for null, too
-                bits += 2
-                table = np.full((1 << bits, 2), -1, np.int64)
-                more = np.empty(1 << bits, np.int64)
-                more[:count] = rows[:count]
-                rows = more
-                for c in range(count):
-                    if c != null:
-                        h = _find(table, bits, values[rows[c]])
-                        table[h, 0], table[h, 1] = values[rows[c]], c
-        codes[i] = code
-    return codes, rows[:count].copy()
-
-
-@whole("numpy")
-def _find(table, bits, v):
-    """The slot of a key, or the free one where it belongs."""
-    last = np.uint64(len(table) - 1)
-    h = (np.uint64(v) * SPREAD) >> np.uint64(64 - bits)
-    while table[h, 1] >= 0 and table[h, 0] != v:
-        h = (h + np.uint64(1)) & last
-    return h
+        else:
+            v = values[i]
+            h = (np.uint64(v) * SPREAD) >> shift
+            code = taken[h]
+            while code >= 0 and keys[h] != v:
+                h = (h + np.uint64(1)) & last
+                code = taken[h]
+            if code < 0:
+                code = count
+                keys[h], taken[h] = v, code
+                rows[count] = i
+                count += 1
+            codes[i] = code
+    at[0], at[1], at[2] = len(values), count, null
 
 
 def order(codes: np.ndarray, count: int, times: np.ndarray | None) -> np.ndarray | None:
@@ -166,7 +204,7 @@ def order(codes: np.ndarray, count: int, times: np.ndarray | None) -> np.ndarray
     """
     codes = ready(codes, np.int64)
     stamps = ready(np.empty(0, np.int64)) if times is None else measured(times)
-    if _ordered(codes, stamps):
+    if in_order(codes, stamps):
         return None
     at = segments(codes, count)
     placed = np.empty(len(codes), np.int64)
@@ -195,7 +233,7 @@ def order_of(codes: np.ndarray, times: np.ndarray | None) -> np.ndarray | None:
     most = int(codes.max())
     if most < 4 * n:
         return order(codes, most + 1, times)
-    local, rows = _coded(codes, None)
+    local, rows = _coded(codes, None, ONE)
     used = codes[rows]
     rank = np.empty(len(used), np.int64)
     rank[np.argsort(used)] = np.arange(len(used))
@@ -220,9 +258,9 @@ def grouped(codes: np.ndarray, places: np.ndarray, unit: int = 1) -> tuple[np.nd
     low, size = int(places.min()), int(codes.max()) + 1
     far = int(places.max()) - low
     if (far // unit + 1) * size < DIRECT:
-        local, rows = _coded((places - low) // unit * size + codes, None)
+        local, rows = _coded((places - low) // unit * size + codes, None, ONE)
     elif (far + 1) * size < 2**62:
-        local, rows = _coded((places - low) * size + codes, None)
+        local, rows = _coded((places - low) * size + codes, None, ONE)
     else:
         local, rows = factorize([(codes, None), (places, None)])
     if len(rows) == len(begin):  # each group is one stretch
@@ -230,19 +268,28 @@ def grouped(codes: np.ndarray, places: np.ndarray, unit: int = 1) -> tuple[np.nd
     return order(local, len(rows), None), segments(local, len(rows))
 
 
+def places(codes: np.ndarray, count: int, times: np.ndarray | None, threads: Threads = ONE) -> Places | None:
+    """The order of rows by (code, time), codes being below `count`; None where they have it already.
+
+    >>> places(np.array([1, 0, 1, 0]), 2, np.array([5, 5, 3, 6])).place.tolist()
+    [3, 0, 2, 1]
+    """
+    codes = ready(codes, np.int64)
+    stamps = ready(np.empty(0, np.int64)) if times is None else measured(times)
+    if in_order(codes if count > 1 else codes[:0], stamps, threads):
+        return None
+    if count > 1 and in_order(codes[:0], stamps, threads):
+        return by_key(codes, count, threads)
+    at = order(codes, count, times)
+    assert at is not None
+    place = np.empty(len(codes), np.int64)
+    place[at] = np.arange(len(at))
+    return Places(place, segments(codes, count))
+
+
 def segments(codes: np.ndarray, count: int) -> np.ndarray:
     """Where the rows of each of `count` codes begin once sorted, and last where they end: count + 1 positions."""
     return _offsets(ready(codes, np.int64), count)
-
-
-@cached
-@whole("numpy")
-def _ordered(codes, times):
-    timed = len(times) > 0
-    for i in range(1, len(codes)):
-        if codes[i] < codes[i - 1] or (timed and codes[i] == codes[i - 1] and times[i] < times[i - 1]):
-            return False
-    return True
 
 
 @cached

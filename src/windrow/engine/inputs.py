@@ -13,6 +13,8 @@ from windrow.errors import WindrowError
 ARROW_NUMBERS = ("bool", "float", "double", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 
+#: NaT as a number, the least there is
+NAT = -(2**63)
 #: NumPy takes its time to tell a type's name
 KINDS = {"d": "float64", "l": "int64", "?": "bool", "O": "object"}
 
@@ -48,6 +50,10 @@ class Column:
     def since(self, start: int) -> Column:
         return Column(self.values[start:], None if self.mask is None else self.mask[start:], self.dtype)
 
+    def between(self, a: int, z: int) -> Column:
+        """Rows a to z."""
+        return Column(self.values[a:z], None if self.mask is None else self.mask[a:z], self.dtype)
+
     def followed_by(self, other: Column) -> Column:
         """Two stretches of one column."""
         mask = None
@@ -77,10 +83,10 @@ def column_of(array: np.ndarray, mask: np.ndarray | None = None) -> Column:
     if dtype.char in "dl?" and array.flags.c_contiguous and dtype.isnative:
         return Column(array, mask, dtype)
     if dtype.kind in "mM":
-        nat = np.isnat(array)
-        if nat.any():
-            mask = ~nat if mask is None else mask & ~nat
         array = array.astype(dtype.newbyteorder("="), copy=False).view(np.int64)
+        if len(array) and array.min() == NAT:
+            there = array != NAT
+            mask = there if mask is None else mask & there
     elif dtype.kind == "u" and dtype.itemsize == 8:
         array = array.astype(object) if len(array) and array.max() > np.uint64(2**63 - 1) else array.astype(np.int64)
     elif dtype.kind in "iu":

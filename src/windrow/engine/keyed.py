@@ -17,7 +17,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate
 from windrow.engine.algorithm import Algorithm, Operations
 from windrow.engine.columns import Store
-from windrow.engine.compiler import cached, whole
+from windrow.engine.compiler import cached, once, whole
 from windrow.engine.forms import Form
 from windrow.engine.keyed_access import (
     CAPACITY,
@@ -103,18 +103,16 @@ class KeyedWindows:
     @property
     def kernel(self) -> Operations:
         """The algorithm over the form, made once."""
-        key = self.algorithm, "keyed"
-        if key not in self.form.memo:
-            self.form.memo[key] = self.algorithm.kernel(self.form)
-        return self.form.memo[key]
+        return once(self.form.memo, (self.algorithm, "keyed"), lambda: self.algorithm.kernel(self.form))
 
     def loop(self, name: str, make: Callable[..., Callable], *more: Any) -> Callable:
         """A loop over these windows, made once a process for the form and the algorithm, and kept on disk."""
-        key = self.algorithm, name
-        if key not in self.form.memo:
-            made = make(self.form, self.kernel, self.access(), *more)
-            self.form.memo[key] = cached(made) if self.form.compiled else made
-        return self.form.memo[key]
+
+        def made() -> Callable:
+            loop = make(self.form, self.kernel, self.access(), *more)
+            return cached(loop) if self.form.compiled else loop
+
+        return once(self.form.memo, (self.algorithm, name), made)
 
     def access(self) -> Access:
         """How loops reach the windows."""
@@ -156,6 +154,7 @@ class KeyedWindows:
     def begin(self, keys: np.ndarray, peak: np.ndarray, logs: bool = True) -> None:
         """Makes room for `peak` slices of each key; with `logs`, the step can be taken back."""
         if not self.form.compiled:
+            self._journal().keeps = logs
             if logs:
                 self.before += [(k, self.plain.cells[k], self.plain.stores[k]) for k in keys.tolist()]
             for k, rows in zip(keys.tolist(), peak.tolist(), strict=True):
@@ -319,4 +318,4 @@ class KeyedWindows:
                 for j, dtype in enumerate(self.form.dtypes)
             )
             at += len(self.form.dtypes)
-        return self.algorithm.registers(**values)
+        return self.algorithm.registers._make(values[name] for name in self.algorithm.registers._fields)

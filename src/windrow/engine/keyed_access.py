@@ -12,7 +12,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from windrow.engine.columns import Store
+from windrow.engine.columns import Journal, Store
+from windrow.engine.compiler import once
 from windrow.engine.forms import Form
 from windrow.engine.pointers import reader, width, writer
 
@@ -88,23 +89,24 @@ def _reach(dtypes: tuple[str, ...], jit: Callable) -> _Reach:
 def keyed_form(form: Form) -> Form:
     """The form as algorithms over a pool see it: slots are addresses, and writes to them are logged."""
     if not form.compiled:
-        return form
+        journal = Journal()  # its own: one step may be taken back while another is not
+        return replace(form, put=journal.put, put_link=journal.put, journal=journal, memo={})
+    return once(form.memo, "keyed", lambda: _keyed_form(form))
+
+
+def _keyed_form(form: Form) -> Form:
     assert form.dtypes is not None
-    if "keyed" not in form.memo:
-        jit, links = form.jit, _reach(("int64",), form.jit)
-        reach = _reach(tuple(dtype.name for dtype in form.dtypes), jit)
-        get_one, log_one = links.get, links.log
+    jit, links = form.jit, _reach(("int64",), form.jit)
+    reach = _reach(tuple(dtype.name for dtype in form.dtypes), jit)
+    get_one, log_one = links.get, links.log
 
-        def put_link(slots, i, value):
-            log_one(slots, i, (value,))
+    def put_link(slots, i, value):
+        log_one(slots, i, (value,))
 
-        def get_link(slots, i):
-            return get_one(slots, i)[0]
+    def get_link(slots, i):
+        return get_one(slots, i)[0]
 
-        form.memo["keyed"] = replace(
-            form, get=reach.get, put=reach.log, put_link=jit(put_link), get_link=jit(get_link), memo={}
-        )
-    return form.memo["keyed"]
+    return replace(form, get=reach.get, put=reach.log, put_link=jit(put_link), get_link=jit(get_link), memo={})
 
 
 def plain_access() -> Access:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.engine.columns import accessors
+from windrow.engine.compiler import once
+from windrow.engine.driver import empty_window
 from windrow.engine.forms import Form
 from windrow.engine.keyed_access import SPARE, Access
 
@@ -29,12 +31,17 @@ def slice_at(form: Form) -> Callable:
     if not form.compiled:
         return lambda partials, masks, i: partials[i]
     assert form.dtypes is not None
-    get = form.jit(accessors(len(form.dtypes))[0])
+    width = len(form.dtypes)
 
-    def lift_at(columns, masks, i):
-        return get(columns, i)
+    def make() -> Callable:
+        get = form.jit(accessors(width)[0])
 
-    return form.jit(lift_at)
+        def lift_at(columns, masks, i):
+            return get(columns, i)
+
+        return form.jit(lift_at)
+
+    return once(form.memo, "slice at", make)
 
 
 def sliced(form: Form, kernel: Any, access: Access, lift: Callable) -> Callable:
@@ -299,20 +306,6 @@ def by_policy(form: Form, kernel: Any, access: Access, view: Callable, goes: Cal
         return DONE
 
     return run
-
-
-def empty_window(form: Form) -> Callable:
-    """(out, valid, i): the answer of a window without rows."""
-
-    @form.jit
-    def told(out, valid, i):
-        for there in valid:
-            there[i] = False
-
-    def given(out, valid, i):
-        form.store(out, i, form.identity)
-
-    return told if form.compiled else given
 
 
 def shared(form: Form, kernel: Any, access: Access, lift: Callable, traverse: Callable[[], Callable]) -> Callable:

@@ -33,7 +33,8 @@ def reader(dtype: str, step: int | None = None) -> Callable:
     @intrinsic
     def read(typingctx, address, i):
         def codegen(context, builder, signature, arguments):
-            at = _pointer(context, builder, *arguments, kind, apart)
+            address, i = arguments
+            at = _pointer(context, builder, address, i, kind, apart)
             return context.unpack_value(builder, kind, at)
 
         return kind(types.int64, types.int64), codegen

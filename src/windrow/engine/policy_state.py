@@ -24,6 +24,7 @@ from windrow.aggregates.base import Aggregate
 from windrow.aggregates.joins import Join, join
 from windrow.engine.algorithm import Algorithm
 from windrow.engine.batch import form_for
+from windrow.engine.compiler import whole
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.inputs import Column
 from windrow.engine.keyed import KeyedWindows
@@ -169,7 +170,7 @@ class PolicyState(WalkState):
         if key[1] is None or (key not in self._loops and not worth_compiling(key[1], rows)):
             return None
         if key not in self._loops:
-            policy = numba.njit(error_model="python")(self.evict)  # else a division by zero would go on
+            policy = whole("checked")(self.evict)  # else a division by zero would go on
             view = _compiled_view(trees.form, self.of, self.names)
 
             def goes(asked, old):

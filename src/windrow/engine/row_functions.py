@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
-import numba
 import numpy as np
 
+from windrow.engine.compiler import whole
 from windrow.engine.inputs import Column
 from windrow.engine.row_kernels import arrays_of, compiled, key_of, kinds_of, row_source, scope_of, worth_compiling
 from windrow.engine.row_views import views
@@ -68,7 +68,7 @@ def _run_compiled(function: Any, columns: Any, names: tuple, n: int) -> np.ndarr
         return None
     arguments = (*arrays_of(columns, names), np.empty(n, bool))
     if (key, names, kinds) not in _kernels:
-        scope = {**scope_of(names), "function": numba.njit(function)}
+        scope = {**scope_of(names), "function": whole("checked")(function)}
         source = (
             "def run(columns, masks, out):\n"
             "    for i in range(len(out)):\n"

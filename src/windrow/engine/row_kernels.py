@@ -18,7 +18,7 @@ from numba import types
 from numba.core.errors import NumbaTypeSafetyWarning
 from numba.extending import overload
 
-from windrow.engine.compiler import cached
+from windrow.engine.compiler import cached, whole
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.inputs import Column
 from windrow.engine.row_views import numbers, row_class
@@ -98,9 +98,12 @@ def scope_of(names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def compiled(source: str, name: str, scope: dict[str, Any], arguments: tuple, on_disk: bool = True) -> Any:
-    """The function `name` of `source`, compiled for these arguments; None where numba refuses it."""
+    """The function `name` of `source`, compiled for these arguments; None where numba refuses it.
+
+    Users' code in it that has no error model of its own, such as a class's methods, takes this one.
+    """
     exec(source, scope)
-    return compile_quietly(numba.njit(nogil=True, error_model="python")(scope[name]), arguments, on_disk)
+    return compile_quietly(whole("checked")(scope[name]), arguments, on_disk)
 
 
 def compile_quietly(kernel: Any, arguments: tuple, on_disk: bool = True) -> Any:

@@ -35,6 +35,7 @@ def scratch(sized: Form, w: int) -> tuple[Any, ...]:
 def rows(kernel: Any, form: Form, sized: Form, registers: Any) -> Callable:
     """`run(s, r, columns, masks, starts, w, *scratch, out, valid, done)`: as `blocks.rows`, for short windows."""
     size, get, put, narrow = kernel.size, form.get, sized.put, sized.narrow
+    assert narrow is not None
     steps, key_end, bare = row_steps(kernel, form, registers)
     doubled = doubling(sized)
     vectors = sized.selective or len(sized.dtypes or ()) <= 2
@@ -73,6 +74,7 @@ def doubling(form: Form) -> Callable:
     Returns the last row's age.
     """
     combine, get, put, lift_at, take = form.combine, form.get, form.put, form.lift_at, form.take
+    assert take is not None
     store, mark, selective, checked = form.store, form.mark, form.selective, any(form.checked)
 
     @form.jit
@@ -193,6 +195,7 @@ def lockstep(form: Form) -> Callable:
     """For all others, the window being full: the blocks of a panel step by step, as many chains as there are blocks."""
     combine, identity, get, put, cut = form.combine, form.identity, form.get, form.put, form.cut
     lift_at, take, store, mark, checked = form.lift_at, form.take, form.store, form.mark, any(form.checked)
+    assert cut is not None and take is not None
 
     @form.whole
     def scans(rows, row_masks, panel, w, P, T):

@@ -15,6 +15,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate, same
 from windrow.engine.algorithm import Algorithm, Monoid, Operations
 from windrow.engine.columns import Store, allocate, copied, move, read, room, write
+from windrow.engine.compiler import once
 from windrow.engine.forms import Form, interpreted, plain_form
 
 
@@ -52,11 +53,12 @@ class WindowState:
 
 def by_hand(algorithm: Algorithm, form: Form) -> tuple[Monoid, Operations]:
     """The form and the algorithm over it with nothing compiled, made once for each form."""
-    key = (algorithm, "by hand")
-    if key not in form.memo:
+
+    def make() -> tuple[Monoid, Operations]:
         monoid = interpreted(form)
-        form.memo[key] = monoid, algorithm.kernel(monoid)
-    return form.memo[key]
+        return monoid, algorithm.kernel(monoid)
+
+    return once(form.memo, (algorithm, "by hand"), make)
 
 
 def new_store(algorithm: Algorithm, form: Form, capacity: int) -> Any:

@@ -1,6 +1,8 @@
 """User-defined windows (paper 3 §3.2): a class that says of each row how many windows begin with it and end before it.
 
-One instance a key. Its state is what its attributes hold, as plain values that a snapshot can save.
+One instance a key. Its state is what its attributes hold, as plain values that a snapshot can save. A class may say
+more: when event time ends its oldest window (`ends_at`, `ended`), and how many of the oldest rows leave (`evict`).
+What it is asked, and in which order, depends on the rows and their times alone, not on how they were cut into steps.
 """
 
 from __future__ import annotations
@@ -9,19 +11,23 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from windrow.engine.inputs import Column
 from windrow.engine.row_kernels import arrays_of, key_of, kinds_of, worth_compiling
 from windrow.engine.row_views import mentioned, read_by_method, views
+from windrow.engine.walks import HIGHEST, ready
 from windrow.engine.window_classes import (
+    LIMIT,
     WindowClass,
     assigned_in,
     code_of,
     compile_class,
     constants_of,
+    ends_by_time,
+    evicts,
     functions_of,
 )
 from windrow.engine.window_states import columns_of, fields_of, repeated, states_from
@@ -33,23 +39,48 @@ PLAIN = (type(None), bool, int, float, str, bytes, Decimal, datetime.date, datet
 _compiled: dict[Any, WindowClass | None] = {}  # None: numba refuses it
 
 
+class Clock(NamedTuple):
+    """What windows that end by event time have to know."""
+
+    times: np.ndarray  # of each row
+    until: np.ndarray  # for each key, how far event time has come after its rows
+    open: np.ndarray  # for each key, how many windows were open before its rows
+    tick: int = 1  # units of these times in a microsecond, which is what the class sees
+
+
+class Asked(NamedTuple):
+    """What a class said of some rows."""
+
+    begins: np.ndarray
+    ends: np.ndarray
+    states: list[State | None]  # of each key after its rows
+    leaves: np.ndarray  # of the rows before, how many of the oldest leave
+    #: event time ended windows at times `when`: those of key k before row i are from timed[i + k] to timed[i + k + 1],
+    #: those behind its last row come next
+    timed: np.ndarray
+    when: np.ndarray
+    due: np.ndarray  # for each key, when event time ends its oldest open window; HIGHEST: no time does
+
+
 def discretize_rows(
     prototype: Any,
     columns: Mapping[str, Column],
     seg: np.ndarray,
     states: Sequence[State | None],
     *,
+    clock: Clock | None = None,
     keep: bool = True,
     form: str = "auto",
     positions: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray, list[State | None]]:
-    """For each row (begins, ends), and each key's state after its rows. The states given are left as they are.
+) -> Asked:
+    """For each row what its key's window says, and each key's state after its rows. The states given stay as they are.
 
     Args:
         prototype: a class that can be made without arguments, or an instance that every key begins with.
         columns: of the rows, sorted by key and order.
         seg: where each key's rows begin; the last entry is the number of rows.
         states: for each key its state before, None: a new one.
+        clock: for classes whose windows end by event time.
         keep: whether the states after are wanted; without, they are given as None (a batch with a million keys).
         form: "plain" or "compiled" instead of "auto", which begins plain and compiles what many rows go through.
         positions: the number by which an error names each row; without, its place here.
@@ -59,30 +90,43 @@ def discretize_rows(
     ...     def discretize(self, row):
     ...         self.seen += 1
     ...         return self.seen % 2, self.seen % 2 if self.seen > 1 else 0
-    >>> begins, ends, states = discretize_rows(Pairs, {}, np.array([0, 3, 4]), [None, None])
-    >>> begins.tolist(), ends.tolist(), states
+    >>> asked = discretize_rows(Pairs, {}, np.array([0, 3, 4]), [None, None])
+    >>> asked.begins.tolist(), asked.ends.tolist(), asked.states
     ([1, 0, 1, 1], [0, 0, 1, 0], [{'seen': 3}, {'seen': 1}])
     """
     made = prototype if isinstance(prototype, type) else type(prototype)
-    first = state_of(prototype() if isinstance(prototype, type) else prototype)
+    first = first_state(prototype)
     names = _columns_read(made, columns)
+    if clock is None:
+        assert not ends_by_time(made)
+        clock = Clock(*np.zeros((3, 0), np.int64))
     found = None
     if form != "plain" and (form == "compiled" or worth_compiling(made, int(seg[-1]))):
-        found = _run_compiled(made, first, columns, names, seg, states, keep)
+        found = _run_compiled(made, first, columns, names, seg, states, clock, keep)
         if found is None and form == "compiled":
             raise WindrowError(f"{made.__name__} does not compile for these columns and states")
     if found is None:
         given = [first if state is None else state for state in states]
-        found = _run_plain(made, columns, tuple(columns) if names is None else names, seg, given, positions)
-    begins, ends, after = found
+        found = _run_plain(made, columns, tuple(columns) if names is None else names, seg, given, clock, positions)
+    begins, ends, leaves, timed, when, due, after = found
     wrong = (begins < 0) | (ends < 0)
     if wrong.any():
         at = int(np.argmax(wrong))
         raise _no_pair(made, (int(begins[at]), int(ends[at])), at, positions)
+    if (leaves < 0).any():
+        at = int(np.argmax(leaves < 0))
+        raise _no_count(made, int(leaves[at]), at, positions)
     if not keep:
-        return begins, ends, [None] * len(states)
-    touched = (seg[1:] > seg[:-1]).tolist()
-    return begins, ends, [new if had else old for had, new, old in zip(touched, after, states, strict=True)]
+        return Asked(begins, ends, [None] * len(states), leaves, timed, when, due)
+    slots = timed[seg[1:] + np.arange(1, len(seg))] > timed[seg[:-1] + np.arange(len(seg) - 1)]
+    touched = ((seg[1:] > seg[:-1]) | slots).tolist()
+    kept = [new if had else old for had, new, old in zip(touched, after, states, strict=True)]
+    return Asked(begins, ends, kept, leaves, timed, when, due)
+
+
+def first_state(prototype: Any) -> State:
+    """What a key's window begins with."""
+    return state_of(prototype() if isinstance(prototype, type) else prototype)
 
 
 def state_of(window: Any) -> State:
@@ -133,30 +177,123 @@ def revived(made: type, state: State) -> Any:
 
 
 def _columns_read(made: type, columns: Mapping[str, Column]) -> tuple[str, ...] | None:
-    names = read_by_method(made, "discretize")
-    for name in names or ():
-        if name not in columns:
-            known = ", ".join(map(repr, columns))
-            raise WindrowError(f"{made.__name__}.discretize reads a column {name!r}; there are {known}")
-    return names
+    """The columns that it reads, sorted; None: the code does not tell, it may be any."""
+    found: set[str] | None = set()
+    for method in ("discretize", "evict") if evicts(made) else ("discretize",):
+        names = read_by_method(made, method)
+        for name in names or ():
+            if name not in columns:
+                known = ", ".join(map(repr, columns))
+                raise WindrowError(f"{made.__name__}.{method} reads a column {name!r}; there are {known}")
+        found = None if found is None or names is None else found.union(names)
+    return None if found is None else tuple(sorted(found))
 
 
-def _run_plain(made: type, columns: Any, names: tuple, seg: np.ndarray, states: list[State], positions: Any) -> tuple:
+def _run_plain(
+    made: type,
+    columns: Any,
+    names: tuple,
+    seg: np.ndarray,
+    states: list[State],
+    clock: Clock,
+    positions: Any,
+) -> tuple:
     bounds = seg.tolist()
     rows = _all_views(columns, names, bounds[0], bounds[-1])
-    pairs: list[Any] = []
+    run = _PlainRun(made, clock, bounds[-1], len(states), positions)
     after: list[State] = []
     try:
         for k, state in enumerate(states):
             window = revived(made, state)
-            pairs.extend(map(window.discretize, islice(rows, bounds[k + 1] - bounds[k])))
+            if run.simple:
+                run.pairs.extend(map(window.discretize, islice(rows, bounds[k + 1] - bounds[k])))
+            else:
+                run.key(window, k, islice(rows, bounds[k + 1] - bounds[k]))
             after.append(state_of(window))
     except WindrowError:
         raise
     except Exception as error:
-        error.add_note(f"in {made.__name__}.discretize, at row {_named(len(pairs), positions)}")
+        error.add_note(f"in {made.__name__}.{run.method}, at row {_named(len(run.pairs), positions)}")
         raise
-    return *_split(made, pairs, positions), after
+    begins, ends = _split(made, run.pairs, positions)
+    leaves = np.array(run.leaves, np.int64) if evicts(made) else np.zeros(len(begins), np.int64)
+    return begins, ends, leaves, _offsets(run.timed), np.array(run.when, np.int64), np.array(run.due, np.int64), after
+
+
+def _offsets(counts: Any) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+class _PlainRun:
+    """A class asked row by row: what it said so far."""
+
+    def __init__(self, made: type, clock: Clock, rows: int, keys: int, positions: Any) -> None:
+        self.made, self.positions = made, positions
+        self.timer, self.evicts = ends_by_time(made), evicts(made)
+        self.simple = not (self.timer or self.evicts)
+        self.times, self.until, self.open = (part.tolist() for part in clock[:3])
+        self.tick = clock.tick
+        self.pairs: list[Any] = []
+        self.leaves: list[int] = []
+        self.timed = [0] * (rows + keys)
+        self.when: list[int] = []
+        self.due = [HIGHEST] * keys
+        self.method = "discretize"
+
+    def key(self, window: Any, k: int, rows: Iterator[Any]) -> None:
+        """The rows of one key. Before a row, event time ends what is due by its time; behind the last, by `until`."""
+        left = self.open[k] if self.timer else 0
+        due = self._next_end(window, left, -LIMIT)
+        for row in rows:
+            i = len(self.pairs)
+            if self.timer:
+                left, due = self._ended(window, left, due, self.times[i], i + k)
+            self.method = "discretize"
+            pair = window.discretize(row)
+            if not _is_pair(pair):
+                raise _no_pair(self.made, pair, i, self.positions)
+            if self.evicts:
+                self.method = "evict"
+                leaves = window.evict(row)
+                if not _is_count(leaves):
+                    raise _no_count(self.made, leaves, i, self.positions)
+                self.leaves.append(int(leaves))
+            if self.timer:
+                left += int(pair[0]) - int(pair[1])
+                due = self._next_end(window, left, self.times[i] + 1)
+            self.pairs.append(pair)
+        if self.timer:
+            _, self.due[k] = self._ended(window, left, due, self.until[k], len(self.pairs) + k)
+
+    def _ended(self, window: Any, left: int, due: int, now: int, slot: int) -> tuple[int, int]:
+        """Event time has come to `now`: how many windows are left, and when the next one ends."""
+        while due < HIGHEST and due <= now:
+            self.when.append(due)
+            self.timed[slot] += 1
+            self.method = "ended"
+            window.ended(due // self.tick)
+            left -= 1
+            due = self._next_end(window, left, due)
+        return left, due
+
+    def _next_end(self, window: Any, left: int, least: int) -> int:
+        """As `window_classes.next_end`."""
+        if not self.timer or left <= 0:
+            return HIGHEST
+        self.method = "ends_at"
+        at = window.ends_at()
+        if at is None:
+            return HIGHEST
+        if isinstance(at, bool) or not isinstance(at, (int, np.integer)) or abs(int(at)) >= LIMIT // self.tick:
+            raise WindrowError(
+                f"{self.made.__name__}.ends_at gave {at!r}; it gives a time, as whole microseconds, or None"
+            )
+        if int(at) * self.tick < least:
+            raise WindrowError(
+                f"{self.made.__name__}.ends_at gave {at}; the window has a row at {(least - 1) // self.tick} or ended "
+                "there, and ends later than that"
+            )
+        return int(at) * self.tick
 
 
 def _all_views(columns: Mapping[str, Column], names: tuple[str, ...], start: int, end: int) -> Iterator[Any]:
@@ -174,18 +311,32 @@ def _split(made: type, pairs: list, positions: Any) -> tuple[np.ndarray, np.ndar
         table = np.empty(0, object)
     if table.shape != (len(pairs), 2) or table.dtype.kind not in "bi":
         for at, pair in enumerate(pairs):
-            counts = isinstance(pair, (tuple, list)) and all(isinstance(part, (int, np.integer)) for part in pair)
-            if not counts or len(pair) != 2 or not all(-(2**63) <= part < 2**63 for part in pair):
+            if not _is_pair(pair):
                 raise _no_pair(made, pair, at, positions)
         table = np.array([(int(a), int(b)) for a, b in pairs], np.int64)
     table = table.astype(np.int64, copy=False)
     return np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
 
 
+def _is_pair(pair: Any) -> bool:
+    return isinstance(pair, (tuple, list)) and len(pair) == 2 and all(map(_is_count, pair))
+
+
+def _is_count(part: Any) -> bool:
+    return isinstance(part, (int, np.integer)) and -(2**63) <= int(part) < 2**63
+
+
 def _no_pair(made: type, pair: Any, at: int, positions: Any) -> WindrowError:
     return WindrowError(
         f"{made.__name__}.discretize gave {pair!r} at row {_named(at, positions)}; it gives two ints of 0 or more, how "
         "many windows begin and how many end"
+    )
+
+
+def _no_count(made: type, leaves: Any, at: int, positions: Any) -> WindrowError:
+    return WindrowError(
+        f"{made.__name__}.evict gave {leaves!r} at row {_named(at, positions)}; it gives an int of 0 or more, how many "
+        "of the oldest rows leave"
     )
 
 
@@ -200,6 +351,7 @@ def _run_compiled(
     names: tuple | None,
     seg: np.ndarray,
     states: Sequence[State | None],
+    clock: Clock,
     keep: bool,
 ) -> tuple | None:
     """None where numba cannot do it, or something is raised: the plain form says it better, and names the row."""
@@ -227,12 +379,15 @@ def _run_compiled(
         return None
     if alone:
         arrays = repeated(window.fields, arrays, len(states))
-    n = int(seg[-1])
-    begins, ends = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    n, count = int(seg[-1]), len(states)
+    begins, ends, leaves = np.zeros((3, n), np.int64)
+    timed, due = np.zeros(n + count, np.int64), np.full(count, HIGHEST)
     constants = tuple(getattr(made, name) for name in window.constants)
-    bounds = np.ascontiguousarray(seg, np.int64)
+    fixed = [ready(part, np.int64) for part in (seg, *clock[:3])]
+    written = begins, ends, leaves, timed, due
     try:
-        lists = window.run(*arrays_of(columns, names), bounds, begins, ends, constants, *arrays)
+        when, *lists = window.run(*arrays_of(columns, names), *fixed, int(clock.tick), *written, constants, *arrays)
     except Exception:
         return None
-    return begins, ends, states_from(window.fields, arrays, lists, len(states)) if keep else []
+    after = states_from(window.fields, arrays, lists, count) if keep else []
+    return begins, ends, leaves, _offsets(timed), when, due, after

@@ -98,13 +98,26 @@ class WalkState:
         if not small.any():
             return
         keys, new = keys[small], blocks_of(wanted[small])
+        first = words[keys, at + F0]
+        self._move(keys, np.where(first < 0, words[keys, at + F], first), new)
+
+    def trim(self, keys: np.ndarray, first: np.ndarray) -> None:
+        """After a walk: what comes before `first` leaves the rings, and they give back most room that is not needed."""
+        words, at = self.table.words, self.first
+        words[keys, at + F] = first
+        wanted = blocks_of(words[keys, at + E] - first)
+        large = words[keys, at + SIZE] > 16 * wanted
+        if large.any():
+            self._move(keys[large], first[large], wanted[large])
+
+    def _move(self, keys: np.ndarray, first: np.ndarray, new: np.ndarray) -> None:
+        """Rings of other sizes, with what is in them from `first` on."""
+        words, at = self.table.words, self.first
         base, size = words[keys, at + BASE], words[keys, at + SIZE]
         words[keys, at + BASE] = begin = self.ring.take(new)
         words[keys, at + SIZE] = new
         self.ring.give_up(base, size)
-        first, end = words[keys, at + F0], words[keys, at + E]
-        first = np.where(first < 0, words[keys, at + F], first)
-        which, entry = stretches(first, end - first)
+        which, entry = stretches(first, words[keys, at + E] - first)
         for column in self.ring.columns:
             column[begin[which] + (entry & (new[which] - 1))] = column[base[which] + (entry & (size[which] - 1))]
 

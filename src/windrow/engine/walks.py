@@ -7,7 +7,7 @@ division (`next_edge`). So a long slice costs a few steps, and a billion empty w
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,26 +15,8 @@ from windrow.engine.compiler import whole
 from windrow.errors import WindrowError
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
-#: this or less as the smallest number of a window: there is none
-ANY = -(2**62)
 #: floats tell this many windows apart, with one bit to spare for finding them
 FLOAT_WINDOWS = 2.0**52
-
-
-class Windows(NamedTuple):
-    """Windows as ranges of items: of segment `segment[w]`, items `lo[w]` to `hi[w]` (excluded), named [start, end)."""
-
-    segment: np.ndarray
-    lo: np.ndarray
-    hi: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-
-
-def new_windows(count: int, dtype: Any) -> Windows:
-    """Room for `count` windows over a measure of this type."""
-    segment, lo, hi = (np.empty(count, np.int64) for _ in range(3))
-    return Windows(segment, lo, hi, np.empty(count, dtype), np.empty(count, dtype))
 
 
 def ready(array: Any, dtype: Any = None) -> np.ndarray:
@@ -48,40 +30,6 @@ def measured(array: Any) -> np.ndarray:
     """A measure: int64 or float64."""
     array = np.asarray(array)
     return ready(array, np.float64 if array.dtype.kind == "f" else np.int64)
-
-
-def python_numbers(measure: np.ndarray, *given: Any) -> list[Any]:
-    """Lengths and origins over a measure as Python's own numbers, which do not overflow."""
-    kind = float if measure.dtype == np.float64 else int
-    return [kind(value) for value in given]
-
-
-def extent(first: np.ndarray, last: np.ndarray, seg: np.ndarray) -> tuple[Any, Any]:
-    """The least `first` and the greatest `last` of all items, from the ends of the sorted segments; None: no items."""
-    filled = seg[:-1] < seg[1:]
-    if not filled.any():
-        return None, None
-    return first[seg[:-1][filled]].min().item(), last[seg[1:][filled] - 1].max().item()
-
-
-class Extent(NamedTuple):
-    """How far items reach: over all segments (None: no items), and in each that is not empty, as floats."""
-
-    low: Any
-    high: Any
-    reach: np.ndarray
-
-
-def extent_of(first: np.ndarray, seg: np.ndarray) -> Extent:
-    """The extent of items that are points."""
-    seg = np.asarray(seg)
-    filled = seg[:-1] < seg[1:]
-    if not filled.any():
-        return Extent(None, None, np.empty(0))
-    low, high = first[seg[:-1][filled]], first[seg[1:][filled] - 1]
-    with np.errstate(invalid="ignore"):  # infinity is refused further on
-        far = high - low if high.dtype == np.float64 else high.view(np.uint64) - low.view(np.uint64)
-    return Extent(low.min().item(), high.max().item(), far.astype(np.float64))
 
 
 def check_room(least: int, most: int, what: str) -> None:

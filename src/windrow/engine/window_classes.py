@@ -3,7 +3,7 @@
 The class becomes a numba class over the fields of its state: ints, floats, bools, each of them or None, and lists of
 them. Class constants come along as fields that nothing may set. What plain Python would answer differently is refused
 here, and runs plain: above all an attribute that is set to what its column cannot hold (numba would cut 2.5 to 2).
-Ints are 64 bits wide here; code that counts beyond them is the one thing that must not be compiled.
+Ints are 64 bits wide here; code that counts beyond them raises (`engine.checked`), and runs plain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,21 @@ from numba.experimental import jitclass
 from numba.typed import List
 
 from windrow.engine.row_kernels import compiled, row_source, scope_of
+from windrow.engine.walks import HIGHEST
 from windrow.engine.window_states import KIND_OF, RANKS, Field
+
+#: times that a window may end at are nearer than this, so that they can be compared and moved on
+LIMIT = 2**62
+
+
+def ends_by_time(made: type) -> bool:
+    """Whether its windows end by event time, too: it says at which (`ends_at`)."""
+    return callable(getattr(made, "ends_at", None))
+
+
+def evicts(made: type) -> bool:
+    """Whether it says of rows that they leave (`evict`)."""
+    return callable(getattr(made, "evict", None))
 
 
 class WindowClass(NamedTuple):
@@ -101,13 +115,14 @@ def _try(made: type, fields: tuple[Field, ...], constants: dict, names: tuple, k
             window = _numba_class(made, spec)
     except Exception:
         return None
-    source = _source(fields, len(constants), kinds)
-    scope = {**scope_of(names), "Window": window, "List": List, "array_of": array_of}
+    source = _source(fields, len(constants), kinds, ends_by_time(made), evicts(made))
+    scope = {**scope_of(names), "Window": window, "List": List, "array_of": array_of, "int64": types.int64}
+    scope |= {"next_end": next_end, "HIGHEST": HIGHEST}
     scope |= {f"kind{j}": getattr(types, field.kind) for j, field in enumerate(fields)}
     run = compiled(source, "run", scope, _arguments(fields, tuple(constants.values()), kinds), on_disk=False)
     if run is None:
         return None
-    if not _gives_pairs(window):
+    if not _gives_ints(window):
         return None
     wider = _widened(window, fields)
     return WindowClass(run, fields, tuple(constants)) if wider == fields else wider
@@ -127,7 +142,9 @@ def _numba_class(made: type, spec: list) -> Any:
     return jitclass(spec)(type(made.__name__, (), {**code, "__init__": scope["__init__"]}))
 
 
-def _source(fields: Sequence[Field], constants: int, kinds: Sequence[tuple[str, bool]]) -> str:
+def _source(
+    fields: Sequence[Field], constants: int, kinds: Sequence[tuple[str, bool]], timed: bool, evicting: bool
+) -> str:
     """The loop over keys and rows, with the state read before and written after each key."""
     lines, after, arguments, grown = [], [], [], []
     for j, field in enumerate(fields):
@@ -158,20 +175,59 @@ def _source(fields: Sequence[Field], constants: int, kinds: Sequence[tuple[str, 
     given = [f"x{j}" for j in range(len(fields))] + [f"constants[{j}]" for j in range(constants)]
     return "\n".join(
         [
-            f"def run({', '.join(['columns, masks, seg, begins, ends, constants', *arguments])}):",
+            f"def run({', '.join([ARGUMENTS, *arguments])}):",
             *(f"    o{j} = List.empty_list(kind{j})" for j in grown),
+            "    when = List.empty_list(int64)",
             "    for k in range(len(seg) - 1):",
             *lines,
             f"        window = Window({', '.join(given)})",
+            *(["        left, at = open[k], next_end(window, open[k], -HIGHEST, tick)"] if timed else []),
             "        for i in range(seg[k], seg[k + 1]):",
-            f"            begin, end = window.discretize({row_source(kinds)})",
+            *(_timed("            ", "times[i]", "i + k") if timed else []),
+            f"            row = {row_source(kinds)}",
+            "            begin, end = window.discretize(row)",
             "            begins[i] = begin",
             "            ends[i] = end",
+            *(["            leaves[i] = window.evict(row)"] if evicting else []),
+            *(["            left += begins[i] - ends[i]"] if timed else []),
+            *(["            at = next_end(window, left, times[i] + 1, tick)"] if timed else []),
+            *(_timed("        ", "until[k]", "seg[k + 1] + k") if timed else []),
+            *(["        due[k] = at"] if timed else []),
             *after,
             *(f"    b{j}[len(seg) - 1] = len(o{j})" for j in grown),
-            f"    return ({' '.join(f'array_of(o{j}, kind{j}),' for j in grown)})",
+            f"    return (array_of(when, int64), {' '.join(f'array_of(o{j}, kind{j}),' for j in grown)})",
         ]
     )
+
+
+#: of the loop, before the columns of the state; see `user_windows.Asked` and `Clock`
+ARGUMENTS = "columns, masks, seg, times, until, open, tick, begins, ends, leaves, timed, due, constants"
+
+
+def _timed(indent: str, now: str, slot: str) -> list[str]:
+    """The windows that event time ends up to `now`, each at the time that the window said."""
+    lines = [
+        f"while at < HIGHEST and at <= {now}:",
+        "    when.append(at)",
+        f"    timed[{slot}] += 1",
+        "    window.ended(at // tick)",
+        "    left -= 1",
+        "    at = next_end(window, left, at, tick)",
+    ]
+    return [indent + line for line in lines]
+
+
+@numba.njit
+def next_end(window, left, least, tick):
+    """When the oldest of `left` open windows ends by event time; HIGHEST: no time ends it. Not before `least`."""
+    if left <= 0:
+        return HIGHEST
+    at = window.ends_at()
+    if at is None:
+        return HIGHEST
+    if abs(at) >= LIMIT // tick or at * tick < least:
+        raise ValueError("no time at which a window can end")  # the plain form says it better
+    return at * tick
 
 
 @numba.njit
@@ -190,7 +246,10 @@ def _arguments(fields: Sequence[Field], constants: tuple, kinds: Sequence[tuple[
     whole = np.empty(0, np.int64)
     seconds = {"one": np.empty(0, bool), "optional": np.empty(0, bool), "list": whole}
     state = [array for field in fields for array in (np.empty(0, field.kind), seconds[field.shape])]
-    return (tuple(values), tuple(masks), whole, whole, whole, constants, *state)
+    fixed = np.empty(0, np.int64)
+    fixed.flags.writeable = False
+    clock = (fixed, fixed, fixed, 1)
+    return (tuple(values), tuple(masks), fixed, *clock, whole, whole, whole, whole, whole, constants, *state)
 
 
 def _widened(window: Any, fields: tuple[Field, ...]) -> tuple[Field, ...]:
@@ -217,11 +276,25 @@ def _rank(found: Any) -> int:
     return 2 if isinstance(bare, types.Float) else 1 if isinstance(bare, types.Integer) else 0
 
 
-def _gives_pairs(window: Any) -> bool:
-    """Whether `discretize` gives two ints each time."""
-    for result in window.class_type.jit_methods["discretize"].overloads.values():
-        pair: Any = result.signature.return_type
-        parts = [types.unliteral(part) for part in pair] if hasattr(pair, "__iter__") else []
-        if len(parts) != 2 or not all(isinstance(part, (types.Integer, types.Boolean)) for part in parts):
-            return False
-    return True
+def _gives_ints(window: Any) -> bool:
+    """Whether `discretize` gives two ints each time, `evict` one, `ends_at` one or None."""
+    wanted = {"discretize": _pair_of_ints, "evict": _int, "ends_at": _time}
+    return all(
+        fits(result.signature.return_type)
+        for name, fits in wanted.items()
+        if name in window.class_type.jit_methods
+        for result in window.class_type.jit_methods[name].overloads.values()
+    )
+
+
+def _pair_of_ints(found: Any) -> bool:
+    parts = list(found) if hasattr(found, "__iter__") else []
+    return len(parts) == 2 and all(map(_int, parts))
+
+
+def _int(found: Any) -> bool:
+    return isinstance(types.unliteral(found), (types.Integer, types.Boolean))
+
+
+def _time(found: Any) -> bool:
+    return isinstance(types.unliteral(found.type if isinstance(found, types.Optional) else found), types.Integer)

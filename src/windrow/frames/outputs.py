@@ -136,6 +136,8 @@ def _in_order(value: set | frozenset) -> list:
 
 def hashable(values: np.ndarray) -> np.ndarray:
     """Objects as keys: lists, sets and dicts frozen."""
+    if set(map(type, values)) <= {str, bytes, int, float, bool, type(None)}:
+        return values
     return object_array([_frozen(value) for value in values])
 
 

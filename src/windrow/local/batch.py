@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,20 @@ import numpy as np
 from windrow import frames
 from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column
+from windrow.engine.threads import Threads, wanted
 from windrow.frames import Frame, Output
 from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, Arrangement, arrange
-from windrow.sharing.lane import Found
-from windrow.sharing.slices import highest
 from windrow.step.choosing import planned
-from windrow.step.state import State
-from windrow.step.step import Results, Seen, step
-from windrow.step.tables import answers_by_row
+from windrow.step.results import Results, Seen
+from windrow.step.slices import of_table
+from windrow.step.tables import answers_by_row, stepped, stepped_over
 from windrow.windows.base import TIME, Measure, StepRows, Window
 from windrow.windows.kinds import scaled
 
-FOREVER = highest(np.int64)
 #: from so many rows on, one pass for all aggregates is worth a kernel of its own
 TOGETHER = 1 << 24
 
@@ -39,12 +38,13 @@ class Local:
 
     def run(self, query: Query, data: Any) -> tuple[Any, Report]:
         frame = frames.read(data)
-        run = self._batch(query, frame)
-        result, rows_out = run.by_row() if query.per_row else run.once()
+        with Threads(wanted(query.threads, frame.rows)) as threads:
+            run = self._batch(query, frame, threads)
+            result, rows_out = run.by_row() if query.per_row else run.once()
         return result, Report(frame.rows, rows_out, 0, run.intake.rejected)
 
-    def _batch(self, query: Query, frame: Frame) -> Batch:
-        intake = take_in(query, frame)
+    def _batch(self, query: Query, frame: Frame, threads: Threads) -> Batch:
+        intake = take_in(query, frame, threads)
         needed = {
             name: frame.outline(name) if a.builtin else frame.column(name)
             for a in sorted(query.aggregates.values(), key=lambda a: not a.builtin)
@@ -58,27 +58,34 @@ class Local:
             and frame.library in ("arrays", "pandas")
             and not (frame.rows if column.mask is None else column.mask.any())
         }
-        return Batch(query, intake, arrange(query.aggregates, needed, untold=untold, together=frame.rows >= TOGETHER))
+        together = frame.rows >= TOGETHER
+        return Batch(query, intake, arrange(query.aggregates, needed, untold=untold, together=together), threads)
 
     def explain(self, query: Query, data: Any) -> str:
         if data is None:
             return explain(query, None, {}, 0, 0)
-        run = self._batch(query, frames.read(data))
-        run.by_row() if query.per_row else run.once()
-        return explain(query, run.arrangement, run.seen, run.frame.rows, len(run.intake.keys))
+        frame = frames.read(data)
+        with Threads(wanted(query.threads, frame.rows)) as threads:
+            run = self._batch(query, frame, threads)
+            run.by_row() if query.per_row else run.once()
+        return explain(query, run.arrangement, run.seen, frame.rows, len(run.intake.keys), threads.count)
 
 
 class Batch:
     """One run."""
 
-    def __init__(self, query: Query, intake: Intake, arrangement: Arrangement) -> None:
-        self.query, self.intake, self.arrangement = query, intake, arrangement
+    def __init__(self, query: Query, intake: Intake, arrangement: Arrangement, threads: Threads) -> None:
+        self.query, self.intake, self.arrangement, self.threads = query, intake, arrangement, threads
         self.frame: Frame = intake.frame
         factor = 1000 if intake.times is not None and intake.times.unit == "ns" else 1
         self.windows = {name: scaled(window, factor) for name, window in query.windows.items()}
         self.dtypes = {m: v.dtype for m, v in intake.measures.items() if m.kind == "column"}
         self.seen: dict[str, Seen] = {}  # for explain
-        self.base = Ordered(intake, TIME if intake.times is not None else None)
+
+    @cached_property
+    def base(self) -> Ordered:
+        """The rows by key and time."""
+        return Ordered(self.intake, TIME if self.intake.times is not None else None, self.threads)
 
     def lanes(self, windows: dict[str, Window]) -> list[tuple[Ordered, dict[str, Window]]]:
         """Windows that take the rows in the same order together; one along a column that goes back has its own."""
@@ -96,31 +103,42 @@ class Batch:
 
     def once(self) -> tuple[Any, int]:
         """Windows that report once."""
-        found: dict[str, Found] = {}
-        for ordered, windows in self.lanes(dict(self.windows)):
-            for f in self._stepped(ordered, windows).ended:
-                found[f.window] = f
+        found = {f.window: f for results in self._stepped(dict(self.windows)) for f in results.ended}
         in_order = [found[name] for name in self.windows]
         if self.query.changes_only:
             in_order = [some(f, np.flatnonzero(changed(f.key, self._told(f.answers), {}))) for f in in_order]
         columns = table(self.query, in_order, self._keys, self.intake.times)
         return frames.build(self.frame, columns), sum(len(f.key) for f in in_order)
 
-    def _stepped(self, ordered: Ordered, windows: dict[str, Window]) -> Results:
-        """One step from an empty state to the end of all rows."""
-        state = State(planned(self.query, windows, self.arrangement, self._dtypes(windows), {}))
-        state.grow(ordered.size)
-        rows, columns = self._rows(ordered)
-        keys = np.arange(ordered.size) if len(ordered) else np.empty(0, np.int64)
-        results = step(state, rows, columns, FOREVER, closing=True, keys=keys, keep=False)
-        self.seen |= results.seen
-        return results
+    def _stepped(self, windows: dict[str, Window]) -> list[Results]:
+        """From slices, which are few to sort, where the rows can be folded as they lie; else from the rows in order."""
+        found = self._folded(windows)
+        if not found:
+            for ordered, some_windows in self.lanes(windows):
+                plan = planned(self.query, some_windows, self.arrangement, self._dtypes(some_windows), {})
+                found.append(stepped(plan, *self._rows(ordered), ordered.size, self.threads))
+        for results in found:
+            self.seen |= results.seen
+        return found
+
+    def _folded(self, windows: dict[str, Window]) -> list[Results]:
+        if not all(window.late_slices for window in windows.values()):
+            return []
+        plan = planned(self.query, windows, self.arrangement, {}, {})
+        rows = Ordered.as_they_lie(self.intake)
+        times = rows.pick(self.intake.measures[TIME])
+        slices = of_table(plan, rows.key, rows.size, times, rows.column, self.threads)
+        return [] if slices is None else [stepped_over(plan, slices, rows.size, self.threads)]
 
     def _rows(self, ordered: Ordered) -> tuple[StepRows, dict[str, Column]]:
         """The rows of a step, and what the aggregates read."""
-        measures = {m: ordered.pick(values) for m, values in self.intake.measures.items()}
+        measures = {m: ordered.pick(values) for m, values in self.intake.measures.items() if self._measured(m)}
         columns = {name: ordered.column(name) for name in self.arrangement.columns()}
         return StepRows(ordered.key, measures, ordered.readable()), columns
+
+    def _measured(self, measure: Measure) -> bool:
+        """Whether a window looks at this measure."""
+        return any(w.measure == measure or (w.edges_in_time and measure == TIME) for w in self.windows.values())
 
     def _told(self, answers: Mapping[str, Answer]) -> dict[str, Answer]:
         """Answers that can be compared: equal labels have equal numbers, whatever row they are from."""
@@ -150,7 +168,7 @@ class Batch:
         for ordered, windows in self.lanes(dict(self.windows)):
             own = {name: ordered.column(name) for window in windows.values() for name in window.columns}
             plan = planned(self.query, windows, self.arrangement, self._dtypes(windows), own)
-            for window, answers in answers_by_row(plan, *self._rows(ordered)).items():
+            for window, answers in answers_by_row(plan, *self._rows(ordered), self.threads).items():
                 if self.query.changes_only:
                     differs[ordered.positions()] |= changed(ordered.key, self._told(answers), {})
                 for name, answer in answers.items():
@@ -164,14 +182,8 @@ class Batch:
 
     def _unsorted(self, ordered: Ordered, answer: Answer) -> Answer:
         """Answers in the frame's own order; rows that were rejected have none."""
-        if ordered.at is None:
-            return answer
-        n = self.frame.rows
-        values = np.zeros(n, answer.values.dtype) if answer.values.dtype != object else np.full(n, None, object)
-        values[ordered.at] = answer.values
+        values = ordered.back(answer.values, None if answer.values.dtype == object else 0)
         there = answer.there
-        if there is not None or len(ordered.at) < n:
-            placed = np.zeros(n, bool)
-            placed[ordered.at] = True if there is None else there
-            there = placed
-        return replace(answer, values=values, there=there)
+        if there is None and ordered.rows_of is not None:
+            there = np.ones(len(answer.values), bool)
+        return replace(answer, values=values, there=None if there is None else ordered.back(there, False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,17 +9,19 @@ import numpy as np
 from windrow.engine.inputs import Column
 from windrow.query import Query
 from windrow.sharing.groups import Arrangement, arrange
-from windrow.sharing.shelf import storable
-from windrow.step.choosing import planned, why
+from windrow.step.choosing import planned, shared_cost, why
 from windrow.step.pending import folds_late_rows
 from windrow.step.plan import Plan
-from windrow.step.step import Seen
+from windrow.step.results import Seen
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import Window
 from windrow.windows.durations import spelled
+from windrow.windows.sliding import Composite
 
 
-def explain(query: Query, arrangement: Arrangement | None, seen: Mapping[str, Seen], rows: int, keys: int) -> str:
+def explain(
+    query: Query, arrangement: Arrangement | None, seen: Mapping[str, Seen], rows: int, keys: int, threads: int = 1
+) -> str:
     """The plan; with what was seen where the query has run over data."""
     arrangement = arrangement or arrange(query.aggregates, _numbers(query))
     plan = planned(query, query.windows, arrangement, {}, {})
@@ -34,7 +35,8 @@ def explain(query: Query, arrangement: Arrangement | None, seen: Mapping[str, Se
             lines.append(f"  {'measured':<11}{what.windows:,} results from {what.slices:,} slices; {held}")
     lines += ["", *_aggregates(arrangement)]
     if rows:
-        lines += ["", f"measured over {rows:,} rows of {keys:,} {'key' if keys == 1 else 'keys'}"]
+        by = "1 thread" if threads == 1 else f"{threads} threads"
+        lines += ["", f"measured over {rows:,} rows of {keys:,} {'key' if keys == 1 else 'keys'}, in {by}"]
     return "\n".join(lines)
 
 
@@ -53,16 +55,18 @@ def _numbers(query: Query) -> dict[str, Column]:
 
 def _window(query: Query, plan: Plan, name: str, window: Window) -> list[tuple[str, str]]:
     """What is known of a window before any data."""
-    found = [("class", window.described)]
+    found, ring = [("class", window.described)], plan.ring(name)
     if not window.per_row:
-        shared = f", shared by {len(plan.shared)} windows" if name in plan.shared else ""
+        shared = f", shared by {len(ring)} windows" if len(ring) > 1 else ""
         found.append(("slicing", f"{window.sliced}{shared}"))
-    if name in plan.shared:
-        found += _shared(plan)
+    if len(ring) > 1:
+        found += _shared([plan.windows[other] for other in ring])
     else:
         found.append(("algorithm", f"{plan.algorithms[name]}: {why(query, window)}"))
         found.append(("combines", _combines(plan.algorithms[name], window)))
-    found.append(("state", _state(plan, window)))
+    shares_slices = len(ring) > 1 and not window.per_row
+    held = f"{Composite([plan.windows[other] for other in ring]).held}, shared," if shares_slices else window.held
+    found.append(("state", _state(plan, held)))
     if query.store is not None:
         found.append(("store", _store(query, window)))
     if query.time is not None:
@@ -71,34 +75,20 @@ def _window(query: Query, plan: Plan, name: str, window: Window) -> list[tuple[s
     return found
 
 
-def _shared(plan: Plan) -> list[tuple[str, str]]:
+def _shared(windows: list[Window]) -> list[tuple[str, str]]:
     """One FlatFIT for several windows, with the composite slide of paper 5."""
-    windows = [plan.windows[name] for name in plan.shared]
-    found = [("algorithm", f"flat_fit: one ring of slices for {len(windows)} windows, which answers all their ranges")]
-    slide, edges = composite_slide(windows) if len({w.measure for w in windows}) == 1 else (None, 0)
-    if slide is not None:
-        measure = windows[0].measure
-        found.append(("slide", f"composite slide {measure.spelled(slide)}, with {edges:,} edges in it"))
+    what = "rows" if windows[0].per_row else "slices"
+    found = [("algorithm", f"flat_fit: one ring of {what} for {len(windows)} windows, which answers all their ranges")]
+    if windows[0].per_row:
+        found[0] = ("algorithm", f"{found[0][1]}; run() takes each by itself over the whole table, which is faster")
+        cost = shared_cost(windows)
+        together = f"about {cost.together:.1f} per row for all {len(windows)} windows together"
+        return [*found, ("combines", f"{together}; with a ring for each they would be {cost.alone:.1f}")]
+    found.append(("slide", str(Composite(windows))))
     found.append(
         ("combines", "1 per row to fill the open slice; a few per result, whatever the range, for all together")
     )
     return found
-
-
-def composite_slide(windows: list) -> tuple[int | None, int]:
-    """Paper 5: after how long the edges of periodic windows repeat, and how many places in it begin a slice.
-
-    >>> from windrow import win
-    >>> composite_slide([win.sliding(6, every=2), win.sliding(9, every=3)])
-    (6, 4)
-    """
-    periods = {(w.every, w.origin % w.every) for w in windows}
-    if not all(isinstance(every, int) for every, _ in periods):
-        return None, 0
-    slide = math.lcm(*(every for every, _ in periods))
-    if sum(slide // every for every, _ in periods) > 1_000_000:
-        return None, 0
-    return slide, len({at for every, origin in periods for at in range(origin, slide, every)})
 
 
 def _combines(algorithm: str, window: Window) -> str:
@@ -112,17 +102,17 @@ def _combines(algorithm: str, window: Window) -> str:
     return bound if window.row_slices else f"1 per row to fill the open slice; {bound}"
 
 
-def _state(plan: Plan, window: Window) -> str:
+def _state(plan: Plan, held: str) -> str:
     compiled = [g.form for g in plan.arrangement.groups if g.form.compiled]
     numbers = sum(len(form.dtypes or ()) for form in compiled)
     size = sum(dtype.itemsize for form in compiled for dtype in form.dtypes or ())
     plain = " and objects" if len(compiled) < len(plan.arrangement.groups) else ""
     partial = f"{numbers} numbers ({size} bytes){plain}" if numbers else "objects"
-    return f"{window.held} per key, each {partial}"
+    return f"{held} per key, each {partial}"
 
 
 def _store(query: Query, window: Window) -> str:
-    if not storable(window):
+    if not window.storable:
         return "not used: only periodic, trailing and policy windows go there; this one is kept in memory"
     what = "rows" if window.per_row else "slices"
     return (

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from windrow.engine.grouping import factorize, order, segments
+from windrow.engine.grouping import factorize, places
 from windrow.engine.inputs import Column
-from windrow.engine.user_windows import discretize_rows
+from windrow.engine.placing import gathered, scattered, sorted_keys
+from windrow.engine.threads import ONE, Threads
 from windrow.errors import WindrowError
 from windrow.frames import Frame, Times
 from windrow.query import Query
 from windrow.sharing.groups import NOTHING, ROW_OF, VALID_ROW_OF
-from windrow.sharing.slices import Rows
-from windrow.windows.base import ROWS, TIME, Measure, Window
-from windrow.windows.kinds import Landmark, Punctuated, UserDefined
+from windrow.windows.base import TIME, Measure
 
 
 def check_columns(query: Query, frame: Frame) -> None:
@@ -80,7 +79,6 @@ class Intake:
     times: Times | None
     measures: dict[Measure, np.ndarray]
     good: np.ndarray | None = None  # the rows that have a place; None: all
-    numbers: Mapping[str, np.ndarray] | None = None  # of labels; None: a row's number is its place in the frame
 
     @property
     def rejected(self) -> int:
@@ -121,13 +119,13 @@ def placed(query: Query, frame: Frame, along: Sequence[Measure]) -> Placed:
     return Placed(times, measures, np.flatnonzero(~bad))
 
 
-def take_in(query: Query, frame: Frame) -> Intake:
+def take_in(query: Query, frame: Frame, threads: Threads = ONE) -> Intake:
     """Reads what orders the rows. Rows without a time (or a measure) are left out, or refused where that is wanted."""
     check_columns(query, frame)
     n = frame.rows
     times, measures, good = placed(query, frame, column_measures(query))
     if query.by:
-        codes, keys = factorize(frame.keys(query.by))
+        codes, keys = factorize(frame.keys(query.by), threads)
     else:
         codes, keys = np.zeros(n, np.int64), np.zeros(min(n, 1), np.int64)
     return Intake(frame, codes, keys, times, measures, good)
@@ -142,17 +140,24 @@ def _what_lacks(query: Query, times: Times | None, row: int) -> str:
 class Ordered:
     """A frame's rows in the order in which windows take them."""
 
-    def __init__(self, intake: Intake, along: Measure | None) -> None:
-        self.intake, self.size = intake, max(len(intake.keys), 1)
-        codes = intake.codes
-        values = None if along is None else intake.measures[along]
-        base = intake.good
-        if base is not None:
-            codes, values = codes[base], None if values is None else values[base]
-        at = order(codes, self.size, values)
-        self.at = at if base is None else base if at is None else base[at]  # rows of the frame; None: all as they are
-        self.key = codes if at is None else codes[at]
+    def __init__(self, intake: Intake, along: Measure | None, threads: Threads = ONE) -> None:
+        self.intake, self.threads, self.size = intake, threads, max(len(intake.keys), 1)
+        self.rows_of = intake.good  # rows of the frame; None: all
+        codes = self._taken(intake.codes)
+        values = None if along is None else self._taken(intake.measures[along])
+        found = places(codes, self.size, values, threads)
+        self.place = None if found is None else found.place  # of each row; None: as they lie
+        self.key = codes if found is None else sorted_keys(found.begin, threads)
         self._columns: dict[str, Column] = {}
+
+    @classmethod
+    def as_they_lie(cls, intake: Intake) -> Ordered:
+        """The rows in the frame's own order, keys mixed."""
+        ordered = cls.__new__(cls)
+        ordered.intake, ordered.threads, ordered.size = intake, ONE, max(len(intake.keys), 1)
+        ordered.rows_of, ordered.place, ordered._columns = intake.good, None, {}
+        ordered.key = ordered._taken(intake.codes)
+        return ordered
 
     def __len__(self) -> int:
         return len(self.key)
@@ -160,23 +165,37 @@ class Ordered:
     def resorted(self, measure: Measure) -> Ordered:
         """The same rows by key and this measure; where that is equal, in the order they have here."""
         again = copy.copy(self)
-        at = order(self.key, self.size, self.pick(self.intake.measures[measure]))
-        again.at = self.at if at is None else at if self.at is None else self.at[at]
+        found = places(self.key, self.size, self.pick(self.intake.measures[measure]), self.threads)
+        if found is not None:
+            again.place = found.place if self.place is None else found.place[self.place]
         again._columns = {}
         return again
 
     def positions(self) -> np.ndarray:
         """Which rows of the frame these are."""
-        return np.arange(len(self), dtype=np.int64) if self.at is None else self.at
+        return self.pick(np.arange(self.intake.frame.rows, dtype=np.int64))
 
     def sorted_by(self, measure: Measure) -> bool:
         """Whether a measure does not go back within a key."""
         values = self.pick(self.intake.measures[measure])
         return bool(((values[1:] >= values[:-1]) | (self.key[1:] != self.key[:-1])).all())
 
+    def _taken(self, values: np.ndarray) -> np.ndarray:
+        return values if self.rows_of is None else values[self.rows_of]
+
     def pick(self, values: np.ndarray) -> np.ndarray:
         """Values of the frame's rows in this order."""
-        return values if self.at is None else values[self.at]
+        mine = self._taken(values)
+        return mine if self.place is None else scattered(mine, self.place, self.threads)
+
+    def back(self, values: np.ndarray, none: Any) -> np.ndarray:
+        """Values in this order as the frame's rows lie; `none` for rows that are not among them."""
+        mine = values if self.place is None else gathered(values, self.place, self.threads)
+        if self.rows_of is None:
+            return mine
+        found = np.full(self.intake.frame.rows, none, values.dtype)
+        found[self.rows_of] = mine
+        return found
 
     def column(self, name: str) -> Column:
         """A column in this order; the special ones of `sharing.groups`, too."""
@@ -188,42 +207,17 @@ class Ordered:
         if name == NOTHING:
             return Column(np.zeros(len(self), np.int64), None, np.dtype(np.int64))
         if name.startswith((ROW_OF, VALID_ROW_OF)):
-            numbers = self.intake.numbers
-            rows = self.positions() if numbers is None else self.pick(numbers[name[1:]])
+            rows = self.positions()
             mask = self.intake.frame.outline(name[1:]).mask if name.startswith(VALID_ROW_OF) else None
             return Column(rows, None if mask is None else self.pick(mask), rows.dtype)
         column = self.intake.frame.column(name)
-        if self.at is None:
+        if self.place is None and self.rows_of is None:
             return column
         return Column(self.pick(column.values), None if column.mask is None else self.pick(column.mask), column.dtype)
 
     def readable(self) -> Mapping[str, Column]:
         """All columns, read when asked for; times in microseconds: what predicates and user-defined windows see."""
         return _Readable(self)
-
-    def rows(
-        self, windows: Mapping[str, Window], columns: Iterable[str], states: dict[str, list] | None = None
-    ) -> Rows:
-        """What a step takes: measures, the aggregates' columns, and where the rows themselves begin and end windows."""
-        begins, ends = {}, {}
-        states = {} if states is None else states
-        for name, window in windows.items():
-            if isinstance(window, UserDefined):
-                seg = segments(self.key, self.size)
-                before = states.get(name, [None] * self.size)
-                before = before + [None] * (self.size - len(before))
-                begins[name], ends[name], states[name] = discretize_rows(
-                    window.discretize, self.readable(), seg, before
-                )
-            elif isinstance(window, (Punctuated, Landmark)):
-                predicate = window.predicate if isinstance(window, Punctuated) else window.begin
-                begins[name] = predicate.mask(self.readable(), len(self))
-                ends[name] = begins[name]
-        wanted = {w.measure for w in windows.values()} - {ROWS}
-        if self.intake.times is not None and any(isinstance(w, UserDefined) for w in windows.values()):
-            wanted.add(TIME)
-        measures = {m: self.pick(self.intake.measures[m]) for m in wanted}
-        return Rows(self.key, measures, {c: self.column(c) for c in columns}, begins, ends)
 
 
 class _Readable(Mapping[str, Column]):

@@ -7,15 +7,11 @@ those that nothing refers to any more are forgotten now and then, and the others
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from windrow.engine.inputs import Column, object_array
-from windrow.sharing.groups import ROW_OF, VALID_ROW_OF
-from windrow.sharing.lane import Lane
-from windrow.sharing.rowwise import RowLane
 
 #: fewer labels than these are not looked through
 FEW = 1 << 16
@@ -81,22 +77,6 @@ class Labels:
             for numbers in mine:
                 numbers[:] = _among(used, numbers)
 
-    def tidy(self, lane: Lane | None, row_lane: RowLane | None) -> None:
-        """Forgets labels that nothing in the lanes refers to, where there are twice as many as were needed last."""
-        for name, values in self.values.items():
-            if len(values) < 2 * max(FEW, self._kept.get(name, 0)):
-                continue
-            numbers = np.concatenate([np.empty(0, np.int64), *_in_slices(lane, name), *_in_rows(row_lane, name)])
-            used = np.unique(numbers[(numbers >= 0) & (numbers < len(values))])
-            kept = [values[i] for i in used.tolist()]
-            self._known.clear()
-            slices, rows = _slices_with(lane, name, used), _rows_with(row_lane, name, used)
-            self.values[name], self._kept[name] = kept, len(kept)
-            if lane is not None:
-                lane.slices = slices
-            if row_lane is not None:
-                row_lane.rows = rows
-
 
 def _numbered(values: list, kind: type) -> dict:
     if kind is object:
@@ -111,42 +91,6 @@ def _hashable(value: Any) -> Any:
     except TypeError:
         return type(value), repr(value)
     return type(value), value
-
-
-def _in_slices(lane: Lane | None, name: str) -> Iterator[np.ndarray]:
-    """The numbers of a column's labels in the partials of slices."""
-    if lane is not None and lane.slices is not None:
-        for group, slots in zip(lane.arrangement.groups, lane.slices.partials, strict=True):
-            yield from (slots[place] for place, (_, of) in group.labels().items() if of == name)
-
-
-def _in_rows(lane: RowLane | None, name: str) -> Iterator[np.ndarray]:
-    """And in the rows that are kept."""
-    if lane is not None and lane.rows is not None:
-        yield from (c.values for n, c in lane.rows.columns.items() if n in (ROW_OF + name, VALID_ROW_OF + name))
-
-
-def _slices_with(lane: Lane | None, name: str, used: np.ndarray) -> Any:
-    """The slices, with the places among `used` as numbers."""
-    if lane is None or lane.slices is None:
-        return None
-    partials: list[Any] = []
-    for group, slots in zip(lane.arrangement.groups, lane.slices.partials, strict=True):
-        mine = {place for place, (_, of) in group.labels().items() if of == name}
-        if mine:
-            slots = tuple(_among(used, slot) if place in mine else slot for place, slot in enumerate(slots))
-        partials.append(slots)
-    return replace(lane.slices, partials=partials)
-
-
-def _rows_with(lane: RowLane | None, name: str, used: np.ndarray) -> Any:
-    if lane is None or lane.rows is None:
-        return None
-    columns = {
-        n: replace(c, values=_among(used, c.values)) if n in (ROW_OF + name, VALID_ROW_OF + name) else c
-        for n, c in lane.rows.columns.items()
-    }
-    return replace(lane.rows, columns=columns)
 
 
 def _among(used: np.ndarray, numbers: np.ndarray) -> np.ndarray:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from windrow import frames
-from windrow.engine.forward import going_forward, hold_back
 from windrow.engine.inputs import object_array
-from windrow.errors import WindrowError
+from windrow.errors import StoreError, WindrowError
 from windrow.frames import Frame, Output, Values
 from windrow.local.door import FOREVER, Door
 from windrow.local.intake import column_measures, measure_dtype
 from windrow.local.labels import Labels
 from windrow.local.ordering import OrderedRows, Readable
-from windrow.local.results import LastAnswers, changed, edge_names, some, table
+from windrow.local.results import LastAnswers, changed, nothing, some, table
 from windrow.local.snapshots import restore, saved
 from windrow.query import Query, Report
 from windrow.sharing.groups import Answer, arrange
-from windrow.sharing.lane import Found
+from windrow.step.along import along_columns
 from windrow.step.choosing import planned
 from windrow.step.held import Held
 from windrow.step.pending import Pending, pending_of
 from windrow.step.pending_slices import PendingSlices
+from windrow.step.results import Ended, Results
 from windrow.step.saving import label_columns
 from windrow.step.state import State
-from windrow.step.step import Results, step
+from windrow.step.step import step
 from windrow.windows.base import TIME, Measure, StepRows
 from windrow.windows.durations import instant
 from windrow.windows.kinds import scaled
@@ -114,17 +115,34 @@ class Live:
         return self._results(None)
 
     def close(self) -> Any:
-        """The end of the rows: the rest of the results."""
+        """The end of the rows: the rest of the results.
+
+        What the query has in its store stays there where a snapshot refers to it; `forget` deletes it.
+        """
         if self.closed:
             raise WindrowError("this query was closed already")
-        return self._all_or_nothing(self._close)
+        results = self._all_or_nothing(self._close)
+        if self.state is not None:
+            with contextlib.suppress(StoreError):  # the results are worth more than the room
+                self.state.close()
+        return results
 
     def _close(self) -> Any:
         self.closed = True
         return self._results(None)
 
+    def forget(self) -> None:
+        """Deletes all that the query has in its store. Its snapshots are of no use then, and it takes no more rows."""
+        self.closed = True
+        if self.state is not None:
+            self.state.delete()
+
     def snapshot(self) -> bytes:
-        """All of the state; `Query.resume` goes on from there, in another process, too."""
+        """All of the state; `Query.resume` goes on from there, in another process, too.
+
+        Of windows in a store it holds a reference to what is durable there when this returns. One can go on from the
+        last snapshot, and, should that have been lost on its way, from the one before.
+        """
         return saved(self)
 
     @classmethod
@@ -157,7 +175,7 @@ class Live:
     def _tidy(self) -> None:
         """Forgets labels that nothing refers to, where there are twice as many as were needed last."""
         state = self.state
-        if state is not None:
+        if state is not None and not state.stored:  # what a store refers to is not known here
             self.labels.tidy_columns(lambda: label_columns(state))
 
     def _check_open(self) -> None:
@@ -221,7 +239,7 @@ class Live:
         dtypes: dict[Measure, np.dtype] = {
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
         }
-        plan = planned(query, windows, arrangement, dtypes, rows.columns)
+        plan = planned(query, windows, arrangement, dtypes, rows.columns, query.store)
         self.state, self.pending = State(plan), pending_of(query, plan)
         return self.state
 
@@ -252,7 +270,7 @@ class Live:
         """Takes what is ready through a step, and gives what that makes final."""
         if self.state is None:
             if admitted is None:  # nothing has come yet
-                return frames.build(self.template, self._nothing())
+                return frames.build(self.template, nothing(self.query, self.template))
             self._begin(admitted)
         state = self.begun
         state.grow(len(self.door.keys))
@@ -297,43 +315,14 @@ class Live:
 
     def _in_measure(self, rows: Held, state: State) -> Held:
         """Without rows that go back along a column behind their key's newest, and those that may yet get peers."""
-        dtypes = state.plan.dtypes
-        if not dtypes:
-            return rows
-        back, wait = 0, np.zeros(rows.rows, bool)
-        at = np.argsort(rows.times, kind="stable")
-        rows = rows.at(at)
+        found = along_columns(rows, state, () if self.closed else self.peers)
+        self._counts[3] += found.back
+        if found.waiting is not None:
+            assert isinstance(self.pending, Pending)
+            self.pending.put_back(found.waiting)
+        return found.rows
 
-        def along(measure: Measure) -> np.ndarray:
-            if measure == TIME:
-                return rows.times
-            return rows.column(measure.column or "").values.astype(dtypes[measure], copy=False)
-
-        for measure, dtype in dtypes.items():
-            used, local = np.unique(rows.codes, return_inverse=True)
-            newest = state.table.words[used, state.newest[measure]].view(dtype)
-            stays, last = going_forward(local, along(measure), newest)
-            if measure in self.peers and not self.closed:
-                wait |= last
-            if not stays.all():
-                back += int((~stays).sum())
-                where = np.flatnonzero(stays)
-                rows, at, wait = rows.at(where), at[where], wait[where]
-        if wait.any():
-            hold_back(rows.codes, [along(measure) for measure in self.peers], wait)
-        as_they_came = np.argsort(at)
-        rows, wait = rows.at(as_they_came), wait[as_they_came]
-        if back:
-            self._counts[3] += back
-        if not wait.any():
-            return rows
-        waiting = np.flatnonzero(wait)
-        # their places among all rows are not known any more; they came before those that wait already
-        assert isinstance(self.pending, Pending)
-        self.pending.put_back(rows.at(waiting), np.arange(-len(waiting), 0) + min(0, -self.pending.came))
-        return rows.at(np.flatnonzero(~wait))
-
-    def _once(self, ended: list[Found]) -> dict[str, Output]:
+    def _once(self, ended: list[Ended]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
         if self.query.changes_only:
             news = [changed(f.key, self._told(f.answers), self.last[f.window]) for f in ended]
@@ -389,16 +378,6 @@ class Live:
             different = Values(array, None, name if name in self.template.names else None)
             columns[name] = frames.repeated(self.template, name, different, at)
         return columns
-
-    def _nothing(self) -> dict[str, Output]:
-        """No results, as long as no row has told what they are made of."""
-        none = Values(np.empty(0, object))
-        if self.query.per_row:
-            names = [f"{n}_{w}" if self.query.named else n for w in self.query.windows for n in self.query.aggregates]
-            return dict.fromkeys([*self.template.names, *names], none)
-        named = ["window"] if self.query.named else []
-        edges = [name for pair in edge_names(self.query).values() for name in pair]
-        return dict.fromkeys([*self.query.by, *named, *edges, *self.query.aggregates], none)
 
 
 def _as_columns(rows: Any) -> Any:

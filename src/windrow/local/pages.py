@@ -52,7 +52,7 @@ def in_pages(query: Query, columns: Frame, watermark: int, beside: Beside | None
 class Pages:
     """What a bucket needs of a live query."""
 
-    def __init__(self, live: Live, beside: Beside | None) -> None:
+    def __init__(self, live: Live, beside: Beside | None = None) -> None:
         self.live = live
         if beside is not None:
             live.begun.chunks = Chunks(live.begun, _Entries(live.labels, beside))
@@ -84,7 +84,7 @@ class Pages:
         state.grow(len(keys))
         if page["pending"] is not None:
             live.pending.load(page["pending"], numbers)
-        content = dict(page["state"])
+        content = saving.saved(page["state"])
         saving.relabel(state, content, _taken_up(live.labels, page["labels"]))
         saving.load(state, content, numbers[: page["known"]])
         for window, rows in page["last"]:

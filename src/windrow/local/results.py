@@ -10,10 +10,10 @@ import numpy as np
 
 from windrow.aggregates.compare import alike
 from windrow.engine.inputs import object_array
-from windrow.frames import Instants, Output, Taken, Times, Values
+from windrow.frames import Frame, Instants, Output, Taken, Times, Values
 from windrow.query import Query
 from windrow.sharing.groups import Answer
-from windrow.sharing.lane import Found
+from windrow.step.results import Ended
 from windrow.windows.base import ROWS, TIME, Measure
 
 
@@ -49,7 +49,7 @@ def edge_names(query: Query) -> dict[Measure, tuple[str, str]]:
 
 def table(
     query: Query,
-    found: Sequence[Found],
+    found: Sequence[Ended],
     keys: Callable[[np.ndarray], dict[str, Output]],
     times: Times | None,
     made: Callable[[Answer], Output] = output,
@@ -69,7 +69,7 @@ def table(
 
 
 def _edges(
-    found: Sequence[Found], mine: Sequence[bool], measure: Measure, times: Times | None, side: Callable[[Found], Any]
+    found: Sequence[Ended], mine: Sequence[bool], measure: Measure, times: Times | None, side: Callable[[Ended], Any]
 ) -> Output:
     """The starts or ends of the windows of one measure, null for the others."""
     if len(found) == 1:
@@ -150,9 +150,20 @@ def _row(answers: Mapping[str, Answer], i: int) -> tuple:
     return tuple(None if a.there is not None and not a.there[i] else plain(a.values[i]) for a in answers.values())
 
 
-def some(found: Found, at: np.ndarray) -> Found:
+def some(found: Ended, at: np.ndarray) -> Ended:
     """Some of the windows."""
     return replace(
         found, key=found.key[at], start=found.start[at], end=found.end[at],
         ended=None if found.ended is None else found.ended[at], answers={n: a.at(at) for n, a in found.answers.items()},
     )  # fmt: skip
+
+
+def nothing(query: Query, template: Frame) -> dict[str, Output]:
+    """No results, as long as no row has told what they are made of."""
+    none = Values(np.empty(0, object))
+    if query.per_row:
+        names = [f"{n}_{w}" if query.named else n for w in query.windows for n in query.aggregates]
+        return dict.fromkeys([*template.names, *names], none)
+    named = ["window"] if query.named else []
+    edges = [name for pair in edge_names(query).values() for name in pair]
+    return dict.fromkeys([*query.by, *named, *edges, *query.aggregates], none)

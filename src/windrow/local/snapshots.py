@@ -18,18 +18,23 @@ from windrow.step.keys import one_nan
 if TYPE_CHECKING:
     from windrow.local.live import Live
 
+#: 1 had slices, and rows of windows that are kept by partials now; in 2 all that waits were rows
 LAYOUT = 3
-#: the layout of queries with a store (`local.saving`)
-STORED = 1
 
 
 def saved(live: Live) -> bytes:
-    """All of a live query's state."""
+    """All of a live query's state; of what is in a store a reference, to what is durable there when this returns.
+
+    Nothing in the store takes the place of the snapshot before, which can be gone on from until the next one is made.
+    """
     keys = live.door.keys.all()
+    if live.state is not None:
+        live.state.checkpoint()
     state = {
         "identity": list(live.query.identity().items()),
         "report": [live.report.rows_in, live.report.rows_out, live.report.late, live.report.rejected],
         "closed": live.closed,
+        "in a store": live.query.store is not None,
         "frame": outlined(live.template.pick(np.empty(0, np.int64))),
         "door": (live.door.newest, live.door.watermark, None if live.door.times is None else live.door.times.unit),
         "kinds": [(name, kind, dtype.str) for name, (kind, dtype) in live.door.kinds.items()],
@@ -40,7 +45,10 @@ def saved(live: Live) -> bytes:
         "until": None if live.state is None else live.state.until,
         "state": None if live.state is None else list(saving.dump(live.state, keys).items()),
     }
-    return sealed(("live query", LAYOUT, list(state.items())))
+    data = sealed(("live query", LAYOUT, list(state.items())))
+    if live.state is not None:
+        live.state.confirm()
+    return data
 
 
 def restore(live: Live, data: bytes) -> None:
@@ -48,12 +56,11 @@ def restore(live: Live, data: bytes) -> None:
     content = opened(data)
     if not isinstance(content, tuple) or len(content) != 3 or content[0] != "live query":
         raise SnapshotError("this is a snapshot, but not one of a live query")
-    if content[1] == STORED and dict(content[2]).get("called") is not None:
-        raise SnapshotError("the snapshot refers to windows in a store: the query needs the same store=")
     if content[1] != LAYOUT:
         raise SnapshotError(f"the snapshot has layout {content[1]}, this windrow reads layout {LAYOUT}")
     state = dict(content[2])
     check_identity(live.query.identity(), dict(state["identity"]))
+    _check_store(live.query.store, state.get("in a store", False))
     door, live.closed, live.report = live.door, state["closed"], Report(*state["report"])
     live.template = from_outline(state["frame"])
     door.newest, door.watermark, unit = state["door"]
@@ -73,7 +80,7 @@ def restore(live: Live, data: bytes) -> None:
         keys = np.arange(len(door.keys))
         begun.grow(len(keys))
         begun.until = state["until"]
-        saving.load(begun, dict(state["state"]), keys)
+        saving.load(begun, saving.saved(state["state"]), keys)
         if state["pending"] is not None:
             live.pending.load(state["pending"], keys)
             live.pending.commit()
@@ -87,6 +94,13 @@ def check_identity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
                 f"the snapshot is of another query: its {part} is {_spelled(theirs.get(part))}, "
                 f"here it is {_spelled(mine)}"
             )
+
+
+def _check_store(ours: Any, theirs: bool) -> None:
+    if ours is None and theirs:
+        raise SnapshotError("the snapshot refers to windows in a store: the query needs the same store=")
+    if ours is not None and not theirs:
+        raise SnapshotError(f"the snapshot has all of its windows in itself: go on without store={ours!r}")
 
 
 def _spelled(value: Any) -> str:

@@ -1,38 +1,26 @@
-"""Passes over items: fold rows into slices, answer windows from slices, slide over rows. Plain and compiled alike."""
+"""Passes over items: fold rows into slices, slide over rows. Plain and compiled alike."""
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from windrow.engine import batch, folding
-from windrow.engine.columns import room
-from windrow.engine.compiler import CompilationFailed, cached
+from windrow.engine.compiler import CompilationFailed, cached, once
 from windrow.engine.inputs import Column
 from windrow.engine.state import WindowState, empty
+from windrow.engine.threads import Threads
 from windrow.sharing.groups import Answer, Group
 from windrow.swag import ALGORITHMS
-
-#: ways to answer from slices that are no window algorithm: fold each range, walk a tree over all slices, or jump
-LAZY, TREE, FIT = "lazy", "tree", "fit"
-
-
-class Failed(Exception):
-    """An aggregate raised while window number `at` was answered."""
-
-    def __init__(self, at: int) -> None:
-        super().__init__(at)
-        self.at = at
 
 
 def _kernel(group: Group, key: Any, make: Any) -> Any:
     """A kernel of the group's form, made once a process and kept on disk."""
     form = group.form
-    if key not in form.memo:
-        made = make()
-        form.memo[key] = cached(made) if form.compiled else made
-    return form.memo[key]
+    return once(form.memo, key, lambda: cached(make()) if form.compiled else make())
 
 
 def fold(
@@ -51,37 +39,25 @@ def fold(
     return slices, prefixes
 
 
-def answer(
-    group: Group, algorithm: str, slots: Any, lo: np.ndarray, hi: np.ndarray, tail: np.ndarray, prefixes: Any
-) -> dict[str, Answer]:
-    """The aggregate of slices lo to hi, then of the prefix `tail` (-1: none), for each window."""
+def fold_sorted(group: Group, data: tuple[tuple, tuple], cuts: np.ndarray) -> Any:
+    """One partial a slice, of the rows cuts[j] to cuts[j + 1]. `data` are the columns and masks."""
+    commutative = bool(group.of.commutative)
+    make = partial(folding.fold_sorted, commutative=commutative)
+    return _folded(group, ("fold sorted", commutative), make, data, cuts, len(cuts) - 1)
+
+
+def fold_mixed(group: Group, data: tuple[tuple, tuple], slice_of: np.ndarray, count: int) -> Any:
+    """One partial for each of `count` slices, of the rows of which `slice_of` says so."""
+    return _folded(group, "fold mixed", folding.fold_mixed, data, slice_of, count)
+
+
+def _folded(group: Group, name: Any, make: Any, data: tuple[tuple, tuple], rows: np.ndarray, count: int) -> Any:
     form = group.form
-    out, valid = group.room(len(lo))
-    done = np.zeros(1, np.int64)
-    ranges = (lo, hi, tail) if form.compiled else (lo.tolist(), hi.tolist(), tail.tolist())
-    try:
-        if algorithm in (LAZY, TREE):
-            make = folding.lazy if algorithm == LAZY else folding.ranges
-            tree = group.slots(0 if algorithm == LAZY else room(slots))
-            _kernel(group, algorithm, lambda: make(form))(slots, tree, *ranges, prefixes, out, valid, done)
-        elif algorithm == FIT:
-            order, links = np.lexsort((lo, hi)), np.empty(room(slots), np.int64)
-            jumps = (links, order) if form.compiled else (links.tolist(), order.tolist())
-            _kernel(group, FIT, lambda: folding.fit(form))(
-                slots, group.slots(room(slots)), *jumps, *ranges, prefixes, out, valid, done
-            )
-        else:
-            w = _window(group, algorithm, int((hi - lo).max(initial=0)))
-            run = _kernel(group, (w.algorithm, "fifo"), lambda: folding.fifo(w.algorithm.kernel(form), form))
-            run(w.store, w.registers, slots, *ranges, prefixes, out, valid, done)
-    except CompilationFailed:
-        raise
-    except Exception as error:
-        raise Failed(int(done[0])) from error
-    finally:
-        if form.journal is not None:
-            form.journal.undo.clear()
-    return group.answers(out, valid)
+    slices = group.slots(count)
+    _kernel(group, name, lambda: make(form))(*data, rows if form.compiled else rows.tolist(), slices)
+    if form.journal is not None:
+        form.journal.undo.clear()
+    return slices
 
 
 def between(
@@ -92,12 +68,94 @@ def between(
     return group.collected(batch.between(w, columns, lo, hi, 0, 0)[0])
 
 
-def slide(group: Group, algorithm: str, columns: tuple[Column, ...], keys: np.ndarray, rows: int) -> dict[str, Answer]:
-    """The aggregate of the last `rows` rows of its key, for each row."""
+#: rows of a table that are answered at a time; a part begins with the rows before it that its first window has, which
+#: are few: at most one in WASTE
+PART, WASTE = 1 << 19, 4
+
+
+def slide_in_parts(
+    group: Group, algorithm: str, columns: tuple[Column, ...], begin: np.ndarray, rows: int, threads: Threads
+) -> dict[str, Answer]:
+    """The aggregate of the last `rows` rows of its key, for each row of a table. Keys begin at `begin`.
+
+    A key is cut where Two-Stacks Lite flips, so that the parts give the bits that the whole gives.
+    """
+    n, form = len(columns[0].values), group.form
+    starts = np.zeros(n, bool)
+    starts[begin[1:]] = True
     w = _window(group, algorithm, 1)
-    starts = np.zeros(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=starts[1:])
-    return group.collected(batch.by_rows(w, columns, starts, rows, bool(starts.any()))[0])
+    cuts = _cuts(n, max(PART, WASTE * rows), begin, rows) if w.form.compiled and n else [0, n]
+    if len(cuts) == 2:
+        return group.collected(batch.by_rows(w, columns, starts, rows, len(begin) > 1)[0])
+    fast = w.algorithm.fused
+    out, valid = batch.room_for(form, n, every_window_has_rows=fast)
+
+    def part(bounds: tuple[int, int]) -> None:
+        a, z = bounds
+        state = empty(w.algorithm, w.aggregate, form, 1)
+        if not starts[a]:
+            before = tuple(c.between(max(a - rows, 0), a) for c in columns)
+            state = batch.by_rows(state, before, np.zeros(a - max(a - rows, 0), bool), rows, False)[1]
+        mine = tuple(c.between(a, z) for c in columns)
+        room = tuple(o[a:z] for o in out), tuple(v[a:z] for v in valid)
+        batch.by_rows(state, mine, starts[a:z], rows, len(begin) > 1, room)
+
+    try:
+        threads.map(part, list(itertools.pairwise(cuts)))
+    except CompilationFailed:
+        raise
+    except Exception:  # once more, in one piece, to name the row
+        return group.collected(batch.by_rows(w, columns, starts, rows, len(begin) > 1)[0])
+    return group.collected(batch.answered(w.aggregate, form, columns, out, valid))
+
+
+def between_in_parts(
+    group: Group, algorithm: str, columns: tuple[Column, ...], begin: np.ndarray, lo: np.ndarray, hi: np.ndarray,
+    threads: Threads,
+) -> dict[str, Answer]:  # fmt: skip
+    """The aggregate of rows lo to hi for each row of a table; neither moves back. Keys begin at `begin`."""
+    n, form = len(lo), group.form
+    w = _window(group, algorithm, 1)
+    if not w.form.compiled or n <= PART:
+        return between(group, algorithm, columns, lo, hi)
+    out, valid = batch.room_for(form, n)
+
+    def part(bounds: tuple[int, int]) -> None:
+        a, z = bounds
+        first, last = int(lo[a]), int(hi[z - 1])
+        mine = tuple(c.between(first, last) for c in columns)
+        state = empty(w.algorithm, w.aggregate, form, 1)
+        room = tuple(o[a:z] for o in out), tuple(v[a:z] for v in valid)
+        batch.between(state, mine, lo[a:z] - first, hi[a:z] - first, 0, 0, room)
+
+    cuts = [0]
+    for c in range(PART, n, PART):
+        if hi[c] - lo[c] > PART // WASTE:  # rather where the next key begins
+            c = int(np.append(begin, n)[np.searchsorted(begin, c)])
+        if c > cuts[-1]:
+            cuts.append(c)
+    if cuts[-1] < n:
+        cuts.append(n)
+    try:
+        threads.map(part, list(itertools.pairwise(cuts)))
+    except CompilationFailed:
+        raise
+    except Exception:
+        return between(group, algorithm, columns, lo, hi)
+    return group.collected(batch.answered(w.aggregate, form, columns, out, valid))
+
+
+def _cuts(n: int, size: int, begin: np.ndarray, rows: int) -> list[int]:
+    """0 to n in parts of about `size` rows: each begins with a key, or a multiple of `rows` after one has begun."""
+    found = [0]
+    ends = np.append(begin[1:], n)
+    for c in range(size, n, size):
+        k = int(np.searchsorted(begin, c, "right")) - 1
+        first = int(begin[k])
+        c = min(first + -(-(c - first) // rows) * rows, int(ends[k]))
+        if found[-1] < c < n:
+            found.append(c)
+    return [*found, n]
 
 
 def _window(group: Group, algorithm: str, capacity: int) -> WindowState:

@@ -25,8 +25,9 @@ import pyarrow as pa
 
 from windrow import frames
 from windrow.engine.snapshot import packed, unpacked
+from windrow.engine.walks import HIGHEST as FOREVER
+from windrow.engine.walks import LOWEST as NEVER
 from windrow.errors import SnapshotError
-from windrow.local.arrivals import FOREVER, NEVER
 from windrow.local.pages import Pages, in_pages
 from windrow.query import Query, Report
 

@@ -1,7 +1,7 @@
 """Windows by time from partials of slices: each task folds its own rows, and only the slices' partials are exchanged.
 
 A slice lies between two edges of windows, so that each window is a run of whole slices, whatever order the rows are in.
-Both sides run the lane that a live query runs: the first takes rows in and keeps slices, the second takes these slices
+Both sides run the step that a live query runs: the first takes rows in and keeps slices, the second takes these slices
 as if it had kept them itself, and answers.
 """
 
@@ -19,15 +19,15 @@ from windrow import frames
 from windrow.engine.grouping import factorize, order
 from windrow.engine.inputs import object_array
 from windrow.engine.snapshot import packed, unpacked
-from windrow.local.batch import FOREVER
+from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.local.intake import Ordered, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query
 from windrow.sharing.groups import Answer, Arrangement, Group, arrange
-from windrow.sharing.lane import Found
 from windrow.spark.chunks import by_key, conformed, gathered
 from windrow.step.choosing import planned
 from windrow.step.plan import Plan
+from windrow.step.results import Ended
 from windrow.step.slices import folded
 from windrow.step.state import State
 from windrow.step.step import step
@@ -177,7 +177,7 @@ def _typed_later(answer: Answer) -> frames.Output:
     return output(replace(answer, like=None))
 
 
-def _labelled(found: Found, labels: Mapping[str, str]) -> Found:
+def _labelled(found: Ended, labels: Mapping[str, str]) -> Ended:
     """Answers that are row numbers are of the columns in which their labels came."""
     answers = {n: replace(a, rows_of=labels[n]) if n in labels else a for n, a in found.answers.items()}
     return replace(found, answers=answers)

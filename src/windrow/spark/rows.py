@@ -16,8 +16,6 @@ from windrow.errors import WindrowError
 from windrow.local.batch import Local
 from windrow.local.intake import column_measures, named_columns
 from windrow.local.live import Live
-from windrow.local.old_live import OldLive
-from windrow.local.opening import opened
 from windrow.query import Query
 from windrow.spark.chunks import by_key, conformed
 
@@ -88,6 +86,7 @@ class SortedRows:
         """The query over the keys as they were split; rows come in order here, so none is late."""
         query = copy.copy(self.query)
         query.by, query.lateness, query.store = self.by, 0, None
+        query.threads = 1  # a core of Spark's is a task's
         return query
 
 
@@ -136,7 +135,7 @@ class OneKey:
 
     def __init__(self, query: Query, schema: pa.Schema) -> None:
         self.query, self.schema = query, schema
-        self.live: Live | OldLive = opened(query)
+        self.live = Live(query)
 
     def push(self, rows: pa.Table) -> pa.Table:
         if not self.query.per_row or self.query.changes_only or self.query.time is None:
@@ -167,7 +166,6 @@ class OnePart(OneKey):
 
     def _begin(self, rows: pa.Table) -> Place:
         place = self.of.places.get(rows[self.of.by[-1]][0].as_py(), WHOLE)
-        assert isinstance(self.live, Live)  # policy windows are not counted
         self.live.begin(frames.read(rows.schema.empty_table()))
         self.live.start_at(place.first)
         return place

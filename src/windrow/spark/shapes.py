@@ -17,7 +17,7 @@ from windrow.local.intake import take_in
 from windrow.local.results import output, table
 from windrow.query import Query
 from windrow.sharing.groups import Answer, Arrangement, arrange
-from windrow.sharing.lane import Found
+from windrow.step.results import Ended
 
 EPOCH = datetime.datetime(1970, 1, 1)
 #: rows that are made up: more than one, and different ones, since a single row has no deviation
@@ -42,7 +42,7 @@ def result_schema(query: Query, schema: pa.Schema) -> pa.Schema:
     found = []
     for name, window in query.windows.items():
         edge = one.astype(intake.measures[window.measure].dtype) if window.measure in intake.measures else one
-        found.append(Found(name, one, edge, edge, None, answers))
+        found.append(Ended(name, one, edge, edge, None, answers))
 
     def keys(code: np.ndarray) -> dict[str, frames.Output]:
         return {name: frames.Taken(name, code) for name in query.by}

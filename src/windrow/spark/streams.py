@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from windrow.local.arrivals import FOREVER, NEVER
+from windrow.engine.walks import HIGHEST as FOREVER
+from windrow.engine.walks import LOWEST as NEVER
 from windrow.query import Query
 from windrow.spark.buckets import BUCKETS, HASH, HEAD, Bucket, Outcome
 from windrow.spark.chunks import conformed, gathered

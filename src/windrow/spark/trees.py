@@ -18,9 +18,10 @@ import pyarrow as pa
 
 from windrow import frames
 from windrow.engine.snapshot import opened, sealed
+from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.errors import SnapshotError, StoreError
-from windrow.local.arrivals import FOREVER
-from windrow.local.old_live import OldLive
+from windrow.local.live import Live
+from windrow.local.pages import Pages
 from windrow.query import Query
 from windrow.spark.buckets import Bucket, Head, Outcome, State, counted
 from windrow.stores.base import Batch, refuse
@@ -130,13 +131,13 @@ class TreeBucket(Bucket):
         batch = pa.concat_tables(rows).combine_chunks() if rows else self.rows.empty_table()
         live.set_watermark(max(head.watermark, watermark))
         results = live.push(batch)
-        head.watermark = live.arrivals.watermark
+        head.watermark = live.door.watermark
         late = live.late if live.report.late else None
         state.put(LIVE, self._sealed(("live", number, LIVE, self.digest, [("snapshot", live.snapshot())])))
-        for shelf in live.machine.shelves:
-            shelf.close(forget=False)  # its threads; what it has stays
+        due = Pages(live).due(live.door.keys.all())
+        live.begun.close()  # its threads; what it has stays
         written, size = store.flush()
-        head.due = {LIVE: head.watermark + 1 if live.arrivals.codes else FOREVER}
+        head.due = {LIVE: max(int(due.min(initial=FOREVER)), head.watermark + 1)}
         return Outcome(results, late, head.due[LIVE], counted(self.query, live.report, store.moved, written, size))
 
     def _in(self, store: StateStore) -> Query:
@@ -144,12 +145,11 @@ class TreeBucket(Bucket):
         query.store = store
         return query
 
-    def _going_on(self, number: int, head: Head, state: State, query: Query) -> OldLive:
+    def _going_on(self, number: int, head: Head, state: State, query: Query) -> Live:
         if LIVE in head.due:
-            live = OldLive.resumed(query, self._page(number, LIVE, state, "live")["snapshot"])
+            live = Live.resumed(query, self._page(number, LIVE, state, "live")["snapshot"])
             live.report = type(live.report)()
             return live
-        live = OldLive(query)
-        live.template = frame = frames.read(self.rows.empty_table())
-        live.arrivals.begin(frame)
+        live = Live(query)
+        live.begin(frames.read(self.rows.empty_table()))
         return live

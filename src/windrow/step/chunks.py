@@ -123,10 +123,11 @@ def rings_of(state: State) -> dict[str, Rings]:
     found = {}
     none = np.empty(0, np.int64)
     for name, window in state.plan.windows.items():
-        if window.per_row or name in state.plan.shared:
+        if window.per_row or name in state.stored or state.plan.ring(name) != (name,):
             continue
         parts = [
-            (kept.windows, group) for kept, group in zip(state.groups[name], state.plan.arrangement.groups, strict=True)
+            (kept.windows, group)
+            for kept, group in zip(state.groups[name,], state.plan.arrangement.groups, strict=True)
         ]
         rings = Rings(window, state.walks[name], parts)
         known = window.evictions(rings.walk, Runs(none, none, none, none)) is not None

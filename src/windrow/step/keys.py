@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Hashable, Sequence
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
@@ -18,16 +17,16 @@ _NAN = float("nan")
 FEW = 1 << 10
 
 
-def one_nan(part: Any) -> Any:
+def one_nan(part: Hashable) -> Hashable:
     """The value; every NaN becomes the same one."""
     return _NAN if part != part else part
 
 
-def _parts(key: Any) -> tuple:
+def _parts(key: Hashable) -> tuple:
     return key if isinstance(key, tuple) else (key,)
 
 
-def _integers(values: np.ndarray | list[Any]) -> np.ndarray | list[Any]:
+def _integers(values: np.ndarray | list[Hashable]) -> np.ndarray | list[Hashable]:
     if isinstance(values, list) and set(map(type, values)) == {int}:
         with contextlib.suppress(OverflowError):
             return np.array(values, np.int64)
@@ -40,7 +39,7 @@ class Keys:
     def __init__(self, width: int) -> None:
         self.width = width
         self._numbers: dict[Hashable, int] = {} if width else {(): 0}  # by value; by tuple for several columns
-        self._values: list[Any] = [] if width else [()]
+        self._values: list = [] if width else [()]
         self._free: list[int] = []
         self._new: list[int] = []  # since the last commit
         self._integers: IntegerIndex | None = None
@@ -76,7 +75,7 @@ class Keys:
             found[i] = numbers[value] if value in numbers else self._add(value)
         return found
 
-    def _add(self, value: Any) -> int:
+    def _add(self, value: Hashable) -> int:
         if self._free:
             number = self._free.pop()
             self._values[number] = value
@@ -110,7 +109,7 @@ class Keys:
         self._free = [i for i, known in enumerate(there) if not known]
         self._new = index.take_new().tolist()
 
-    def extend(self, columns: Sequence[np.ndarray | list[Any]]) -> np.ndarray:
+    def extend(self, columns: Sequence[np.ndarray | list[Hashable]]) -> np.ndarray:
         """The numbers of some keys none of which is known yet, NaN being `one_nan`; an error where one is."""
         if all(isinstance(column, np.ndarray) for column in columns) and not self._values:
             return self._extend_integers(np.stack([np.asarray(column) for column in columns], 1))
@@ -133,11 +132,11 @@ class Keys:
             raise ValueError("a key is there twice")
         return numbers
 
-    def columns(self, numbers: np.ndarray) -> list[np.ndarray | list[Any]]:
+    def columns(self, numbers: np.ndarray) -> list[np.ndarray | list[Hashable]]:
         """The values of some keys, column by column."""
         return [self.column(numbers, i) for i in range(self.width)]
 
-    def column(self, numbers: np.ndarray, i: int) -> np.ndarray | list[Any]:
+    def column(self, numbers: np.ndarray, i: int) -> np.ndarray | list[Hashable]:
         """The values of some keys in one of the key columns: an array of integers, or Python's objects."""
         if self._integers is not None:
             return self._integers.words[numbers, i]
@@ -146,7 +145,7 @@ class Keys:
             return [values[number] for number in numbers.tolist()]
         return [values[number][i] for number in numbers.tolist()]
 
-    def saved(self, numbers: np.ndarray) -> list[np.ndarray | list[Any]]:
+    def saved(self, numbers: np.ndarray) -> list[np.ndarray | list[Hashable]]:
         """The values of some keys to be saved, as `extend` takes them: integers as arrays, which are fast to write."""
         return [_integers(column) for column in self.columns(numbers)]
 

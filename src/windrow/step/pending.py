@@ -19,11 +19,14 @@ from windrow.step.waiting import Waiting
 
 
 def folds_late_rows(query: Query) -> bool:
-    """Whether rows wait as slices: each tells its slice by itself, their order does not count, and rows may wait."""
-    places = all(window.slice_edges is not None for window in query.windows.values())
+    """Whether rows wait as slices: each tells its slice by itself, their order does not count, and rows may wait.
+
+    Trees in a store take rows.
+    """
+    places = all(window.late_slices and window.edges.tell_slices for window in query.windows.values())
     # a label is a row's own, so an aggregate that carries one has to know which row came first
     any_order = all(a.commutative and not a.carries_label for a in query.aggregates.values())
-    return bool(query.lateness) and places and any_order
+    return bool(query.lateness) and query.store is None and places and any_order
 
 
 def pending_of(query: Query, plan: Plan) -> Pending | PendingSlices:
@@ -65,9 +68,12 @@ class Pending:
         self.came += rows.rows
         self._insert(rows.copied(), order)
 
-    def put_back(self, rows: Held, order: np.ndarray) -> None:
-        """Rows that were released and have to wait on."""
-        self._insert(rows, order)
+    def put_back(self, rows: Held) -> None:
+        """Rows that were released and have to wait on.
+
+        Their places among all rows are not known any more; they came before those that wait already.
+        """
+        self._insert(rows, np.arange(-rows.rows, 0) + min(0, -self.came))
 
     def _insert(self, rows: Held, order: np.ndarray) -> None:
         if not rows.rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +22,15 @@ class Plan:
     algorithms: Mapping[str, str]  # for each window, what keeps it
     dtypes: Mapping[Measure, np.dtype] = field(default_factory=dict)  # of each column that is a measure
     partial: bool = False
-    shared: tuple[str, ...] = ()  # windows that share one ring of slices, if any do
+    rings: tuple[tuple[str, ...], ...] = ()  # windows that share a ring of slices, or of rows: then the longest first
     columns: Mapping[str, Column] = field(default_factory=dict)  # like those of the rows, to tell their types
+    store: Any = None  # where the partials of some windows are
+    stored: tuple[str, ...] = ()  # which windows those are
 
     def dtype(self, window: Window) -> np.dtype:
         """The type of a window's measure."""
         return self.dtypes.get(window.measure, np.dtype(np.int64))
+
+    def ring(self, name: str) -> tuple[str, ...]:
+        """The windows with which a window shares its ring; only itself where it has one of its own."""
+        return next((ring for ring in self.rings if name in ring), (name,))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NotRequired, TypeAlias, TypedDict, cast
 
 import numpy as np
 
@@ -24,13 +24,34 @@ if TYPE_CHECKING:
 
 #: gives labels of a column other numbers
 Change = Callable[[str, np.ndarray], np.ndarray]
+#: of a walk: which keys have a ring, the columns of all rings, the objects of user-defined windows
+SavedWalk: TypeAlias = "tuple[np.ndarray, tuple[np.ndarray, ...], list | None]"
+#: of windows and a group of aggregates: the columns of each pool of slots; where they are objects, a cell per key and
+#: what is in rings
+SavedWindows: TypeAlias = list
 
 
-def dump(state: State, keys: np.ndarray) -> dict[str, Any]:
+class Saved(TypedDict):
+    """The state of some keys."""
+
+    width: int  # of a key's row of words
+    words: np.ndarray
+    walks: list[SavedWalk]
+    trees: list[SavedWindows]  # what kinds of windows keep themselves
+    groups: list[SavedWindows]
+    owners: NotRequired[list[np.ndarray]]  # of slices that lie apart
+    stored: NotRequired[list]  # of windows in a store, what is in memory and where the rest is
+
+
+def saved(pairs: Iterable[tuple[str, object]]) -> Saved:
+    """The same from its items, as they are in a snapshot."""
+    return cast("Saved", dict(pairs))
+
+
+def dump(state: State, keys: np.ndarray) -> Saved:
     """What is known of these keys, without slices that lie apart (`step.chunks`)."""
     apart = {} if state.chunks is None else state.chunks.missing(keys)
     words = state.table.words[keys]
-    content: dict[str, Any] = {"width": words.shape[1]}
     walks, trees, groups = [], [], []
     for name, walk in state.walks.items():
         walks.append(_dump_walk(walk, keys, apart.get(name)))
@@ -41,8 +62,13 @@ def dump(state: State, keys: np.ndarray) -> dict[str, Any]:
     for name, part, group in _kept(state):
         groups.append(_dump_windows(part, group.of, keys, apart.get(name)))
         _without_blocks(part, words)
-    content |= {"words": words.ravel(), "walks": walks, "trees": trees, "groups": groups}
-    content["owners"] = [] if state.chunks is None else state.chunks.owners(keys)
+    content: Saved = {
+        "width": words.shape[1], "words": words.ravel(), "walks": walks, "trees": trees, "groups": groups,
+    }  # fmt: skip
+    if state.chunks is not None:
+        content["owners"] = state.chunks.owners(keys)
+    if state.stored:
+        content["stored"] = [window.dump(keys) for window in state.stored.values()]
     return content
 
 
@@ -52,14 +78,14 @@ def _without_blocks(part: KeyedWindows, words: np.ndarray) -> None:
         words[:, [part.first + base for base in (VALS, AGGS, LINKS)]] = 0
 
 
-def load(state: State, content: dict[str, Any], keys: np.ndarray) -> None:
+def load(state: State, content: Saved, keys: np.ndarray) -> None:
     """Puts what `dump` gave into keys of which nothing is known."""
     if content["width"] != state.table.words.shape[1] or len(content["words"]) != len(keys) * content["width"]:
         raise SnapshotError("the saved state has another layout than this query")
     state.table.words[keys] = content["words"].reshape(len(keys), content["width"])
     apart: dict[str, Middle] = {}
     if state.chunks is not None:
-        state.chunks.load(keys, content["owners"])
+        state.chunks.load(keys, content.get("owners", []))
         apart = state.chunks.missing(keys)
     trees = iter(content["trees"])
     for (name, walk), parts in zip(state.walks.items(), content["walks"], strict=True):
@@ -68,6 +94,8 @@ def load(state: State, content: dict[str, Any], keys: np.ndarray) -> None:
             _load_windows(part, of, keys, next(trees), None)
     for (name, part, group), dumped in zip(_kept(state), content["groups"], strict=True):
         _load_windows(part, group.of, keys, dumped, apart.get(name))
+    for window, dumped in zip(state.stored.values(), content.get("stored", []), strict=True):
+        window.load(dumped, keys)
     due = state.table.words[keys, DUE]
     there = due < np.iinfo(np.int64).max
     state.due.push(keys[there], due[there])
@@ -90,7 +118,7 @@ def _around(first: np.ndarray, end: np.ndarray, apart: Middle | None) -> tuple[n
     return which // 2, at
 
 
-def _dump_walk(walk: WalkState, keys: np.ndarray, apart: Middle | None) -> Any:
+def _dump_walk(walk: WalkState, keys: np.ndarray, apart: Middle | None) -> SavedWalk:
     sized = walk.word(keys, SIZE) > 0
     mine = keys[sized]
     missing = None if apart is None else (apart[0][sized], apart[1][sized])
@@ -102,11 +130,11 @@ def _dump_walk(walk: WalkState, keys: np.ndarray, apart: Middle | None) -> Any:
     return sized, tuple(column[slot] for column in walk.ring.columns), objects
 
 
-def _pairs(state: dict[str, Any] | None) -> list | None:
+def _pairs(state: dict[str, object] | None) -> list | None:
     return None if state is None else list(state.items())
 
 
-def _load_walk(walk: WalkState, keys: np.ndarray, parts: Any, apart: Middle | None) -> None:
+def _load_walk(walk: WalkState, keys: np.ndarray, parts: SavedWalk, apart: Middle | None) -> None:
     sized, columns, objects = parts
     mine = keys[sized]
     first, end = walk.word(mine, F), walk.word(mine, E)
@@ -119,6 +147,7 @@ def _load_walk(walk: WalkState, keys: np.ndarray, parts: Any, apart: Middle | No
     for column, values in zip(walk.ring.columns, columns, strict=True):
         column[slot] = values
     if isinstance(walk, UserState):
+        assert objects is not None
         walk.objects.update(
             {key: dict(state) for key, state in zip(keys.tolist(), objects, strict=True) if state is not None}
         )
@@ -134,7 +163,7 @@ def _in_ring(part: KeyedWindows, keys: np.ndarray, apart: Middle | None) -> tupl
     return which, part.slots_at(keys[which], at)
 
 
-def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | None) -> Any:
+def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | None) -> SavedWindows:
     if not part.form.compiled:
         return _dump_cells(part, of, keys, apart)
     capacity = part.word(keys, CAPACITY)
@@ -148,7 +177,7 @@ def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle 
     return dumped
 
 
-def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: Any, apart: Middle | None) -> None:
+def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedWindows, apart: Middle | None) -> None:
     if not part.form.compiled:
         _load_cells(part, of, keys, dumped, apart)
         return
@@ -168,7 +197,7 @@ def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: Any, a
             column[at] = values
 
 
-def _dump_cells(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | None) -> Any:
+def _dump_cells(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | None) -> SavedWindows:
     """The cells, and in one list the slots of all rings."""
     save = _saver(part, of.dump)
     cells = []
@@ -187,13 +216,13 @@ def _dump_cells(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | 
             )  # fmt: skip
         cells.append((f, e, o, save(p), registers, slots))
     if not part.in_rings:
-        return cells, None
+        return [cells, None]
     which, at = _in_ring(part, keys, apart)
     stores = part.plain.stores
-    return cells, [save(stores[k].vals[i]) for k, i in zip(keys[which].tolist(), at.tolist(), strict=True)]
+    return [cells, [save(stores[k].vals[i]) for k, i in zip(keys[which].tolist(), at.tolist(), strict=True)]]
 
 
-def _load_cells(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: Any, apart: Middle | None) -> None:
+def _load_cells(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedWindows, apart: Middle | None) -> None:
     read = _saver(part, of.load)
     cells, ring = dumped
     stores = part.plain.stores
@@ -238,7 +267,7 @@ def _relabelled(group: Group, columns: tuple, change: Change) -> tuple:
     return tuple(changed)
 
 
-def _saver(part: KeyedWindows, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _saver(part: KeyedWindows, change: Callable) -> Callable:
     """`change` for a partial that may be missing, or counted."""
     if part.algorithm.counted:
         return lambda partial: None if partial is None else (partial[0], change(partial[1]))
@@ -255,7 +284,7 @@ def label_columns(state: State) -> Iterator[tuple[str, np.ndarray]]:
                 yield of, slots.columns[place]
 
 
-def relabel(state: State, content: dict[str, Any], change: Change) -> None:
+def relabel(state: State, content: Saved, change: Change) -> None:
     """Changes the numbers of labels in what `dump` gave."""
     words = content["words"].reshape(-1, content["width"])
     for (_, part, group), dumped in zip(_kept(state), content["groups"], strict=True):
@@ -270,8 +299,8 @@ def relabel(state: State, content: dict[str, Any], change: Change) -> None:
 
 
 def _kept(state: State) -> Iterator[tuple[str, KeyedWindows, Group]]:
-    """All that holds partials: the name of the window, and the aggregates they are of."""
-    for name, groups in state.groups.items():
+    """All that holds partials: the name of the window (the first one of a ring), and the aggregates they are of."""
+    for (name, *_), groups in state.groups.items():
         for kept, group in zip(groups, state.plan.arrangement.groups, strict=True):
             for part in kept.parts:
                 yield name, part, group

@@ -2,6 +2,14 @@
 
 Each window's own walk numbers its slices for itself. Here these numbers become those of the shared slices: the walk's
 ring has a place for it beside each slice that is open.
+
+A window with a ring of its own never has more slices than windows are open: a slice begins where a window begins, and
+windows end in the order in which they began. A shared ring can have more. A slice that was begun for a short window is
+kept until the longest window is past it, though nobody needs it apart from its neighbour any more. FlatFIT cannot fuse
+the two in constant time: partials before them may have the slice in them already, with a pointer to behind it, and
+nothing tells which do. To hold the newest slice back until it is known whether it stays would be one more combine for
+each result. So there are as many slices as edges lie in the longest window (`windows.sliding.Composite.held`, which
+`explain()` shows), and for that no row is folded twice.
 """
 
 from __future__ import annotations

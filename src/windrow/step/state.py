@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import secrets
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,49 +12,58 @@ from windrow.engine.due import Due
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_loops import by_row, by_row_waiting, shared, slice_at, sliced
+from windrow.engine.keyed_ranges import by_ranges, by_ranges_waiting
 from windrow.engine.table import Table, bits
 from windrow.engine.walking import WalkState
 from windrow.engine.walks import HIGHEST, LOWEST
 from windrow.sharing.groups import Group
 from windrow.step.plan import Plan
 from windrow.step.sharing import SharedRing
+from windrow.step.shelf import Shelf
+from windrow.step.stored import StoredWindow
 from windrow.swag import ALGORITHMS
 from windrow.swag.flat_fit import traverse
-from windrow.windows.base import ROWS, TIME, Window
+from windrow.windows.base import TIME, Window
 
 if TYPE_CHECKING:
     from windrow.step.chunks import Chunks
 
 #: words that every key has: how many rows it had, and when it is due
 COUNT, DUE = 0, 1
-#: the name, among windows, of the ring that many share
-SHARED = ""
 
 
 class GroupState:
-    """The partials of one window and one group of aggregates."""
+    """The partials of one window, or of several that share a ring, and one group of aggregates."""
 
-    def __init__(self, table: Table, window: Window | None, group: Group, algorithm: str) -> None:
-        """`window` is None for many windows over one ring."""
+    def __init__(self, table: Table, windows: Sequence[Window], group: Group, algorithm: str) -> None:
         kept = ALGORITHMS[algorithm].algorithm
         form = _form_for(group, algorithm)
         self.windows = KeyedWindows(table, form, kept)
         self.queue: KeyedWindows | None = None
-        self.window = window
-        if window is not None and window.per_row and getattr(window, "waits", False):
+        self.shared, self.per_row = len(windows) > 1, windows[0].per_row
+        if self.per_row and getattr(windows[0], "waits", False):
             self.queue = KeyedWindows(table, form, ALGORITHMS["recalculate"].algorithm)
         self.parts = [self.windows] if self.queue is None else [self.windows, self.queue]
 
     def loop(self, over_slices: bool) -> Callable:
         """The loop that takes rows through the windows, or slices that were folded elsewhere."""
-        windows, window = self.windows, self.window
+        windows, queue = self.windows, self.queue
         what, lift = (" of slices", slice_at(windows.form)) if over_slices else ("", windows.form.lift_at)
-        if window is None:
-            return windows.loop("shared" + what, shared, lift, lambda: traverse(windows.form))
-        if not window.per_row:
+        waiting = () if queue is None else (queue.kernel, queue.access())
+
+        def jumps() -> Callable:
+            return traverse(windows.form)
+
+        if not self.per_row:
+            if self.shared:
+                return windows.loop("shared" + what, shared, lift, jumps)
             return windows.loop("sliced" + what, sliced, lift)
-        if self.queue is not None:
-            return windows.loop("by row, waiting", by_row_waiting, self.queue.kernel, self.queue.access())
+        if self.shared:
+            if queue is not None:
+                return windows.loop("by ranges, waiting", by_ranges_waiting, jumps, *waiting)
+            return windows.loop("by ranges", by_ranges, jumps)
+        if queue is not None:
+            return windows.loop("by row, waiting", by_row_waiting, *waiting)
         return windows.loop("by row", by_row)
 
 
@@ -77,30 +87,40 @@ class State:
             lowest = -np.inf if dtype.kind == "f" else LOWEST
             self.newest[measure] = self.table.add(bits([lowest], [dtype]))
         self.walks: dict[str, WalkState] = {}
-        self.groups: dict[str, list[GroupState]] = {}
+        self.groups: dict[tuple[str, ...], list[GroupState]] = {}  # by the windows of a ring
+        self.stored: dict[str, StoredWindow] = {}
+        called = f"query {secrets.token_hex(8)}"  # what the names of all that is in a store begin with
         for name, window in plan.windows.items():
+            if name in plan.stored:
+                self.walks[name] = walk = window.stored_state(self.table, plan.dtype(window))
+                shelf = Shelf(plan.store, f"{called}, window {name}")
+                self.stored[name] = StoredWindow(window, plan.arrangement.groups, walk, shelf)
+                continue
             self.walks[name] = window.state_over(self.table, plan.dtype(window), plan.columns)
-            if name not in plan.shared:
-                self.groups[name] = [
-                    GroupState(self.table, window, group, plan.algorithms[name]) for group in plan.arrangement.groups
-                ]
+            if plan.ring(name) == (name,):
+                self._keep((name,), plan.algorithms[name])
         self.ring: SharedRing | None = None
-        if plan.shared:
-            self.ring = SharedRing(self.table)
-            self.groups[SHARED] = [GroupState(self.table, None, group, "flat_fit") for group in plan.arrangement.groups]
+        for ring in plan.rings:
+            if not plan.windows[ring[0]].per_row:
+                self.ring = SharedRing(self.table)
+            self._keep(ring, "flat_fit")
         self.parts = self._all_parts()  # all that has blocks of slots
         self.due = Due()
         self.until = LOWEST  # event time
         #: the windows by event time, which are due at some time
         self.timed = [(name, window) for name, window in plan.windows.items() if window.measure == TIME]
-        self.counted = any(window.measure == ROWS or window.by_content for window in plan.windows.values())
+        self.counted = any(window.numbers_rows for window in plan.windows.values())
         self.chunks: Chunks | None = None  # of large rings that lie apart, if any do
-        self._saved: tuple[np.ndarray, np.ndarray, int, tuple[np.ndarray, np.ndarray]] | None = None
+        self._saved: tuple[np.ndarray, np.ndarray, int] | None = None
 
-    def _all_parts(self) -> list[Any]:
+    def _keep(self, ring: tuple[str, ...], algorithm: str) -> None:
+        windows = [self.plan.windows[name] for name in ring]
+        self.groups[ring] = [GroupState(self.table, windows, g, algorithm) for g in self.plan.arrangement.groups]
+
+    def _all_parts(self) -> list[WalkState | KeyedWindows | StoredWindow]:
         trees = (part for walk in self.walks.values() for part, _ in walk.kept)
         windows = (part for groups in self.groups.values() for g in groups for part in g.parts)
-        return [*self.walks.values(), *trees, *windows]
+        return [*self.walks.values(), *trees, *windows, *self.stored.values()]
 
     def grow(self, keys: int) -> None:
         """Room for so many keys."""
@@ -125,35 +145,36 @@ class State:
 
     # A step.
 
-    def begin(self, keys: np.ndarray, popped: tuple[np.ndarray, np.ndarray]) -> None:
+    def begin(self, keys: np.ndarray) -> None:
         """A step that touches these keys (all different) begins."""
-        self._saved = keys, self.table.words[keys], self.until, popped
+        self._saved = keys, self.table.words[keys], self.until
 
     def commit(self) -> np.ndarray | None:
         """The step stays; which keys it touched (None: there was none)."""
         saved, self._saved = self._saved, None
+        self.due.commit()
         for part in self.parts:
             part.commit()
         return None if saved is None else saved[0]
 
     def rollback(self) -> None:
-        """As it was before the step."""
+        """As it was before the step; also where the step has taken out due keys and nothing else."""
+        self.due.rollback()
         if self._saved is None:
             return
-        keys, words, self.until, popped = self._saved
+        keys, words, self.until = self._saved
         self._saved = None
         for part in self.parts:
             part.rollback()
         self.table.words[keys] = words
-        self.due.push(*popped)
 
-    def due_keys(self, until: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """The keys that are due by then, ascending; and what was taken out of the heap for it."""
-        keys, times = popped = self.due.pop(until)
+    def due_keys(self, until: int) -> np.ndarray:
+        """The keys that are due by then, ascending. Until the step is over, the heap can take them back."""
+        keys, times = self.due.pop(until)
         if not len(keys):
-            return keys, popped
+            return keys
         keys = keys[self.table.words[keys, DUE] == times]
-        return (np.unique(keys) if len(keys) > 1 else keys), popped
+        return np.unique(keys) if len(keys) > 1 else keys
 
     def schedule(self, keys: np.ndarray) -> None:
         """Finds out when the keys are due next."""
@@ -167,7 +188,7 @@ class State:
 
     def idle(self, keys: np.ndarray) -> np.ndarray:
         """Those of the keys that may be forgotten. A key that is due at some time is none of them."""
-        if self.counted or self.newest:
+        if self.counted or self.newest or self.stored:  # a snapshot may refer to what a key has in a store
             return keys[:0]
         keys = keys[self.table.words[keys, DUE] == HIGHEST]
         for name, window in self.plan.windows.items():
@@ -181,3 +202,26 @@ class State:
             part.forget(keys)
             part.commit()
         self.table.forget(keys)
+
+    # What is in a store.
+
+    def checkpoint(self) -> None:
+        """Makes it durable, beside what the last confirmed checkpoint has. `dump` refers to it."""
+        mark = secrets.token_hex(8)
+        for window in self.stored.values():
+            window.shelf.checkpoint(mark)
+
+    def confirm(self) -> None:
+        """The last checkpoint is one to come back to."""
+        for window in self.stored.values():
+            window.shelf.confirm()
+
+    def close(self) -> None:
+        """No step comes any more. What no snapshot refers to leaves the store."""
+        for window in self.stored.values():
+            window.shelf.close()
+
+    def delete(self) -> None:
+        """No step comes any more, and nothing is left in the store."""
+        for window in self.stored.values():
+            window.shelf.delete()

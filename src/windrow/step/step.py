@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from windrow.engine.batch import arrays
-from windrow.engine.compiler import CompilationFailed
+from windrow.engine.columns import Slots
 from windrow.engine.inputs import Column
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_loops import Cuts, RowRuns, Wins
@@ -21,28 +20,10 @@ from windrow.engine.keyed_loops import Runs as SliceRuns
 from windrow.engine.walking import ByRow, Runs, Walked
 from windrow.engine.walks import HIGHEST, LOWEST, ready
 from windrow.sharing.groups import Answer, Group
-from windrow.sharing.lane import Found as Ended
-from windrow.step.state import COUNT, SHARED, GroupState, State
+from windrow.step.errors import named
+from windrow.step.results import Ended, Results, Seen
+from windrow.step.state import COUNT, GroupState, State
 from windrow.windows.base import ROWS, TIME, StepRows
-
-
-@dataclass(slots=True, eq=False)
-class Results:
-    """What a step gives."""
-
-    keys: np.ndarray  # that it touched
-    by_row: dict[str, dict[str, Answer]]  # for windows by row, an answer for each row
-    ended: list[Ended]
-    seen: dict[str, Seen]  # what it took, for each window that has slices
-
-
-@dataclass(slots=True)
-class Seen:
-    """What a step did for one window."""
-
-    windows: int
-    slices: int
-    held: int  # slices of a key at once, at most
 
 
 @dataclass(slots=True, eq=False)
@@ -50,14 +31,18 @@ class Given:
     """What is folded: columns of rows, or the partials of slices."""
 
     columns: Mapping[str, Column]
-    slices: Sequence[Any] | None
+    slices: Sequence[Slots] | None
+
+    def read(self, group: Group) -> tuple[Column, ...]:
+        """The columns that a group of aggregates reads."""
+        return tuple([self.columns[column] for column in group.columns])
 
     def data(self, windows: KeyedWindows, group: Group, g: int) -> tuple:
         """As a loop takes it: columns and masks."""
         if self.slices is not None:
             mine = self.slices[g]
             return (tuple(ready(column) for column in mine) if windows.form.compiled else mine), ()
-        return arrays(windows.form, tuple([self.columns[column] for column in group.columns]))
+        return arrays(windows.form, self.read(group))
 
 
 def step(
@@ -68,7 +53,7 @@ def step(
     closing: bool = False,
     keys: np.ndarray | None = None,
     keep: bool = True,
-    slices: Sequence[Any] | None = None,
+    slices: Sequence[Slots] | None = None,
 ) -> Results:
     """Takes in rows; event time has come to `until`.
 
@@ -85,11 +70,11 @@ def step(
     """
     plan = state.plan
     begin, own = _stretches(rows.key)
-    due, popped = state.due_keys(until if keys is None else LOWEST)
+    due = state.due_keys(until if keys is None else LOWEST)
     every = keys if keys is not None else own if not len(due) else _union(own, due)
     runs_begin, runs_end = _runs(own, begin, every, len(rows))
     if keep:
-        state.begin(every, popped)
+        state.begin(every)
     measures = dict(rows.measures)
     words = state.table.words
     count = runs_end - runs_begin
@@ -121,12 +106,17 @@ def step(
         if state.chunks is not None:
             state.chunks.fetch(name, runs)
         if window.per_row:
-            by_row[name] = _by_row(state, name, window, runs, full, given, keep)
+            ring = plan.ring(name)
+            if name == ring[0]:  # the others are answered with it
+                by_row |= _by_row(state, ring, runs, full, given, keep)
             continue
-        found = window.walk(state.walks[name], runs, full, closing, plan.partial)
+        if name in state.stored:
+            found = state.stored[name].walked(runs, full, closing, plan.partial)
+        else:
+            found = window.walk(state.walks[name], runs, full, closing, plan.partial)
         most = int(found.peak[0]) if len(every) == 1 else int(found.peak.max(initial=0))
         seen[name] = Seen(len(found.win_at), len(found.cut_at), most)
-        if name in plan.shared:
+        if plan.ring(name) != (name,):
             walked[name] = found
         else:
             ended[name] = _ended(state, name, runs, found, given, keep)
@@ -180,10 +170,13 @@ def _ended(state: State, name: str, runs: Runs, found: Walked, given: Given, kee
     cuts, wins = Cuts(found.cut_at, found.cut_keep), Wins(found.win_at, found.win_lo)
 
     def where(w: int) -> str:
-        known = f" from {found.start[w]} to {found.end[w]}" if w < len(found.start) else ""
+        known = f" from {found.start[w]} to {found.end[w]}" if 0 <= w < len(found.start) else ""
         return f"window '{name}'{known}"
 
-    answers = _answers(state, name, slices, cuts, wins, found.peak, given, keep, where)
+    if name in state.stored:
+        answers = state.stored[name].ended(runs, found, given.read, where)
+    else:
+        answers = _answers(state, (name,), slices, cuts, wins, found.peak, given, keep, where)
     return _told(name, runs, found, state.plan.arrangement.finished(answers))
 
 
@@ -205,7 +198,7 @@ def _shared(
         name = list(walked)[j]
         return f"window '{name}' from {walked[name].start[place - sizes[j]]} to {walked[name].end[place - sizes[j]]}"
 
-    answers = _answers(state, SHARED, merged.runs, merged.cuts, merged.wins, merged.peak, given, keep, where)
+    answers = _answers(state, tuple(walked), merged.runs, merged.cuts, merged.wins, merged.peak, given, keep, where)
     back = np.empty(len(merged.order), np.int64)
     back[merged.order] = np.arange(len(back))
     ended = {}
@@ -223,12 +216,12 @@ def _told(name: str, runs: Runs, found: Walked, answers: dict[str, Answer]) -> E
 
 
 def _answers(
-    state: State, name: str, runs: SliceRuns, cuts: Cuts, wins: Wins, peak: np.ndarray, given: Given,
+    state: State, ring: tuple[str, ...], runs: SliceRuns, cuts: Cuts, wins: Wins, peak: np.ndarray, given: Given,
     keep: bool, where: Callable[[int], str],
 ) -> dict[str, Answer]:  # fmt: skip
     """Takes the rows through the ring of each group of aggregates."""
     answers: dict[str, Answer] = {}
-    for g, (group, kept) in enumerate(zip(state.plan.arrangement.groups, state.groups[name], strict=True)):
+    for g, (group, kept) in enumerate(zip(state.plan.arrangement.groups, state.groups[ring], strict=True)):
         kept.windows.begin(runs.key, peak, keep)
         out, valid = group.room(len(wins.at))
         data = given.data(kept.windows, group, g)
@@ -241,28 +234,39 @@ def _answers(
 
 
 def _by_row(
-    state: State, name: str, window: Any, runs: Runs, rows: StepRows, given: Given, keep: bool
-) -> dict[str, Answer]:
-    plan = state.plan
-    found: ByRow = window.bounds(state.walks[name], runs, rows)
-    stretches = RowRuns(runs.key, runs.begin, runs.end, found.first, found.keep)
+    state: State, ring: tuple[str, ...], runs: Runs, rows: StepRows, given: Given, keep: bool
+) -> dict[str, dict[str, Answer]]:
+    """Windows by row: one, or several that share a ring of rows. They differ in where they begin, not in their end."""
+    plan, n = state.plan, len(rows)
+
+    def where(found: ByRow, i: int) -> str:
+        return f"the window of row {i}: {found.hi[i] - found.lo[i]} rows" if i >= 0 else f"window '{ring[0]}'"
+
+    if ring[0] in state.stored:
+        return {ring[0]: plan.arrangement.finished(state.stored[ring[0]].by_row(runs, rows, given.read, where))}
+    bounds: list[ByRow] = [plan.windows[name].bounds(state.walks[name], runs, rows) for name in ring]
+    first = bounds[0]
+    lo = first.lo if len(ring) == 1 else np.concatenate([found.lo for found in bounds])
+    stretches = RowRuns(runs.key, runs.begin, runs.end, first.first, first.keep)
     answers: dict[str, Answer] = {}
-    for g, (group, kept) in enumerate(zip(plan.arrangement.groups, state.groups[name], strict=True)):
-        kept.windows.begin(runs.key, found.peak, keep)
+    for g, (group, kept) in enumerate(zip(plan.arrangement.groups, state.groups[ring], strict=True)):
+        kept.windows.begin(runs.key, first.peak, keep)
         if kept.queue is not None:
-            kept.queue.begin(runs.key, found.waiting + 1, keep)
-        out, valid = group.room(len(rows))
-        ranges = _given(kept.windows, stretches, found.lo, found.hi)
+            kept.queue.begin(runs.key, first.waiting + 1, keep)
+        out, valid = group.room(len(lo))
+        ranges = _given(kept.windows, stretches, lo, first.hi)
         all_given = (*ranges, *given.data(kept.windows, group, g), out, valid)
-        _looped(
-            kept, kept.loop(False), all_given, np.array([0, -1]),
-            lambda i: f"the window of row {i}: {found.hi[i] - found.lo[i]} rows",
-        )  # fmt: skip
+        _looped(kept, kept.loop(False), all_given, np.array([0, -1]), lambda i: where(first, i))
         answers.update(group.answers(out, valid))
-    return plan.arrangement.finished(answers)
+    if len(ring) == 1:
+        return {ring[0]: plan.arrangement.finished(answers)}
+    return {
+        name: plan.arrangement.finished({a: answer.at(slice(j * n, (j + 1) * n)) for a, answer in answers.items()})
+        for j, name in enumerate(ring)
+    }
 
 
-def _given(windows: KeyedWindows, *arrays: Any) -> tuple:
+def _given(windows: KeyedWindows, *arrays: np.ndarray | tuple[np.ndarray, ...]) -> tuple:
     """Arrays as the loop takes them: plain Python wants lists."""
     if windows.form.compiled:
         return arrays
@@ -271,14 +275,7 @@ def _given(windows: KeyedWindows, *arrays: Any) -> tuple:
 
 def _looped(kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str]) -> None:
     """Runs a loop to its end, with more log where it asks for it; an error names the window."""
-    try:
+    with named(lambda: where(int(at[-1]))):
         while not loop(*[part.cells() for part in kept.parts], *given, at):
             for part in kept.parts:
                 part.more_log(1024)
-    except CompilationFailed:
-        raise
-    except OverflowError as error:
-        raise OverflowError(f"{error} ({where(int(at[-1]))})") from error
-    except Exception as error:
-        error.add_note(f"in {where(int(at[-1]))}")
-        raise

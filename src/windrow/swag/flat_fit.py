@@ -26,6 +26,9 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
+from windrow.engine.compiler import cached, whole
 from windrow.engine.state import WindowState, grown_ring
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
@@ -141,6 +144,42 @@ ALGORITHM = Algorithm(
     ),
     grow=grow,
 )
+
+
+def combines(ranges: Iterable[int]) -> float:
+    """How many combines FlatFIT takes per row, where windows of the last k rows are asked with each row, for all k.
+
+    It is counted, without any partials, because there is no formula: 3 for one range and n - 1 for all of them, but
+    ranges that lie far apart do not help each other, and can take more than one algorithm for each would.
+
+    >>> combines([5]), combines([1, 2, 3, 4]), combines([1000, 1010]) < 4, combines([100, 10_000]) > 8
+    (2.0, 3.0, True, True)
+    """
+    wanted = np.array(sorted(set(ranges), reverse=True), np.int64)
+    rows = PERIODS * (int(wanted[0]) + 1)
+    return _combines(wanted, np.zeros(1 << int(wanted[0]).bit_length(), np.int64), rows) / rows
+
+
+#: windows of the longest range, one behind the other, that `combines` goes through
+PERIODS = 64
+
+
+@cached
+@whole("numpy")
+def _combines(ranges, pointers, rows):
+    """Alg. 1 with pointers alone."""
+    mask, count = len(pointers) - 1, 0
+    for E in range(1, rows + ranges[0] + 1):
+        pointers[(E - 1) & mask] = E
+        for k in ranges:
+            i = pointers[max(0, E - k) & mask]
+            while i != E:
+                count += ranges[0] < E
+                following = pointers[i & mask]
+                if following != E:
+                    pointers[i & mask] = E
+                i = following
+    return count
 
 
 class FlatFIT(Swag):

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from windrow.aggregates.laws import check_laws
 from windrow.engine import batch
-from windrow.engine.compiler import CompilationFailed, cached
+from windrow.engine.compiler import CompilationFailed, cached, whole
 from windrow.engine.forms import Form
 from windrow.engine.inputs import Column
-from windrow.errors import WindrowError
+from windrow.engine.row_kernels import key_of
+from windrow.errors import StoreError, WindrowError
 
 Columns = tuple[Column, ...]
 CHUNK = 1 << 16
@@ -106,7 +108,8 @@ def _asked(w: Any, policy: Callable, sample: tuple) -> Callable:
     Tried by itself first: that a policy is none for the compiler is known in a second then, and not with the kernel.
     """
     answer = type(w.of.empty) if hasattr(w.of, "parts") else None
-    scope: dict[str, Any] = {"policy": w.form.whole(policy), "Answer": answer}
+    # a division by zero raises, as it does in Python, and so does an int that leaves 64 bits
+    scope: dict[str, Any] = {"policy": whole("checked")(policy), "Answer": answer}
 
     def made(name: str) -> str:
         fields = ", ".join(f"{name}[{k}][0]" for k in range(len(w.form.outputs)))
@@ -233,25 +236,26 @@ def policed(w: Any, columns: Columns, policy: Callable) -> Any:
         raise
 
 
-def sized_by_policy(
-    w: Any, columns: Columns, policy: Callable, plain: Callable, compiles: bool
-) -> tuple[np.ndarray, bool]:
-    """How many rows each row's window has, and whether that was compiled; to be called in `_all_or_nothing`.
+def sized_by_policy(w: Any, columns: Columns, policy: Callable, plain: Callable) -> np.ndarray:
+    """How many rows each row's window has; between `begin` and `commit`.
 
     `plain` is the policy for what does not compile.
     """
     n = len(columns[0].values)
     sizes = np.empty(n, np.int64)
-    form = _form(w, columns) if compiles and n else None
-    if form is not None and not any(form.checked):
+    compiles = n and isinstance(policy, FunctionType) and hasattr(w.of.empty, "_fields")
+    form = _form(w, columns) if compiles else None
+    failed = type(w), _key(policy), "failed"
+    if form is not None and not any(form.checked) and failed not in form.memo:
         saved = w._saved()
         try:
             _policed(w, form, columns, policy, sizes)
-            return sizes, True
-        except CompilationFailed:
+            return sizes
+        except StoreError:
+            raise
+        except Exception:  # not for numba; or in Python it says better what is wrong, and where
             w._restore(saved)
-        except Exception:  # in Python it says better what is wrong, and where
-            w._restore(saved)
+            form.memo[failed] = policy  # so that no other gets its id
     for i, row in enumerate(zip(*(c.objects() for c in columns), strict=True)):
         try:
             w.insert(*row)
@@ -260,7 +264,12 @@ def sized_by_policy(
             error.add_note(f"in the policy, at row {i} of the key's new rows")
             raise
         sizes[i] = len(w)
-    return sizes, False
+    return sizes
+
+
+def _key(policy: Callable) -> str:
+    """The name of a policy among loops. One whose globals have changed is another: numba reads a global once."""
+    return f"policy {key_of(policy) or id(policy)}"
 
 
 def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.ndarray) -> Any:
@@ -269,10 +278,9 @@ def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.n
     data, masks = batch.arrays(form, columns)
     out, valid = batch.room_for(form, n)
     total, old = (tuple(np.ones(1, dtype) for dtype in form.outputs) for _ in range(2))
-    run = run_of(
-        w, f"policy {id(policy)}", lambda: rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total))
-    )
-    form.memo[type(w), f"policy {id(policy)}", "kept"] = policy  # so that no other gets its id
+    key = _key(policy)
+    run = run_of(w, key, lambda: rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total)))
+    form.memo[type(w), key, "kept"] = policy  # so that no other gets its id
     layers = hasattr(w, "pager")
     while a < n:
         z = a + make_room(w, n - a)

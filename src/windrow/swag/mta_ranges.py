@@ -115,6 +115,11 @@ class Clock:
         if len(measure):
             self.window.insert_many(measure)
 
+    def clear(self) -> None:
+        """Drops all places."""
+        if len(self.window):
+            self.window.evict_many(len(self.window))
+
     def passed(self, floors: np.ndarray, inclusive: bool) -> np.ndarray:
         """For each floor, none below the one before: how many of all places ever inserted lie before it (or at it).
 

@@ -42,6 +42,7 @@ class Stored(Layered):
     note: Any = None  # what the last checkpoint was given to keep
     confirmed: tuple[bytes, list[int]] | None = None  # a checkpoint that is kept beside the last one: it, its heads
     _latest: tuple[bytes, list[int]] | None = None
+    _before: tuple | None = None  # the layers as they were at `begin`
 
     def __init__(
         self,
@@ -141,15 +142,29 @@ class Stored(Layered):
         if self.pinned:
             yield
             return
-        saved = self._saved()
-        self.pinned += 1
+        self.begin()
         try:
             yield
         except BaseException:
-            self._restore(saved)
+            self.rollback()
             raise
-        finally:
-            self.pinned -= 1
+        self.pinned, self._before = self.pinned - 1, None
+
+    def begin(self) -> None:
+        """What follows can be taken back, until `commit` or `rollback`. Meanwhile nothing is deleted from the store."""
+        self._before = self._saved()
+        self.pinned += 1
+
+    def commit(self) -> None:
+        """What was done since `begin` stays."""
+        self.pinned, self._before = self.pinned - 1, None
+        self._sweep()
+
+    def rollback(self) -> None:
+        """As it was at `begin`."""
+        assert self._before is not None
+        self._restore(self._before)
+        self.pinned, self._before = self.pinned - 1, None
 
     def _saved(self) -> tuple:
         return *super()._saved(), self.inserted, self._sample and list(self._sample)

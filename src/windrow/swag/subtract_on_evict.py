@@ -19,6 +19,7 @@ Registers = namedtuple("Registers", "F E agg")
 
 def kernel(m: Monoid) -> Kernel:
     combine, identity, inverse, get, put = m.combine, m.identity, m.inverse, m.get, m.put
+    assert inverse is not None
 
     @m.jit
     def clear(s):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
+from windrow.aggregates.base import Aggregate
+from windrow.engine.cutting import Edges
 from windrow.engine.inputs import Column
-from windrow.engine.places import Edge
 from windrow.engine.table import Table
 from windrow.engine.walking import ByRow, Runs, Walked, WalkState
 from windrow.errors import WindrowError
@@ -23,10 +24,10 @@ class Measure:
     kind: str
     column: str | None = None
 
-    def spelled(self, length: Any) -> str:
+    def spelled(self, length: int | float) -> str:
         """A length of this measure as a person writes it."""
         if self.kind == "time":
-            return spelled(length)
+            return spelled(int(length))
         if self.kind == "rows":
             return f"{length:,} row{'' if length == 1 else 's'}"
         return f"{length:g} of {self.column}" if isinstance(length, float) else f"{length:,} of {self.column}"
@@ -36,6 +37,8 @@ class Measure:
 
 
 TIME, ROWS = Measure("time"), Measure("rows")
+#: the number of a key -> a tree of its own, in a store
+Trees = Callable[[int], Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -60,16 +63,14 @@ class Window:
     kind: ClassVar[str]
     #: one result for each row (else one for each window)
     per_row: ClassVar[bool] = False
-    #: a row's arrival tells whether a window begins with it (paper 3 §3.2)
-    deterministic: ClassVar[bool] = True
     #: the row tells it, not its place on the measure
     by_content: ClassVar[bool] = False
 
-    def state(self, table: Table, dtype: Any) -> WalkState:
+    def state(self, table: Table, dtype: np.dtype) -> WalkState:
         """What is known of each key, for a measure of this type."""
         raise NotImplementedError
 
-    def state_over(self, table: Table, dtype: Any, columns: Mapping[str, Column]) -> WalkState:
+    def state_over(self, table: Table, dtype: np.dtype, columns: Mapping[str, Column]) -> WalkState:
         """The same for a kind that keeps aggregates of the rows: `columns` tell their types."""
         return self.state(table, dtype)
 
@@ -80,6 +81,11 @@ class Window:
     def bounds(self, state: WalkState, runs: Runs, rows: StepRows) -> ByRow:
         """For windows by row: the rows of each row's window."""
         raise NotImplementedError
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether a row's number in its key matters: then a key that had rows cannot be forgotten."""
+        return self.measure == ROWS or self.by_content
 
     @property
     def last_rows(self) -> int | None:
@@ -101,6 +107,30 @@ class Window:
         """
         return None
 
+    # In a store, where a live query has one.
+
+    #: its partials can lie there: they come and go at its ends, oldest first
+    storable: ClassVar[bool] = False
+
+    @property
+    def places(self) -> Aggregate | None:
+        """What a tree beside the partials is of that tells where windows begin; None: there is no need for one."""
+        return None
+
+    def stored_state(self, table: Table, dtype: np.dtype) -> WalkState:
+        """What is known of each key in memory."""
+        return self.state(table, dtype)
+
+    def stored_walk(
+        self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool, tree: Trees
+    ) -> Walked:
+        """`walk`; which slices there are is known to `tree(key)`, the tree of `places`, and not to the ring."""
+        raise NotImplementedError
+
+    def stored_bounds(self, state: WalkState, runs: Runs, rows: StepRows, tree: Trees) -> ByRow:
+        """`bounds` in the same way. For a run without rows `keep` is 0, or its end if no row is needed."""
+        raise NotImplementedError
+
     # How `explain` describes it.
 
     #: what a row tells of the windows that it is in
@@ -115,28 +145,28 @@ class Window:
         """What is kept of a key, at most."""
         return "one slice"
 
-    #: its slices may be shared with other windows along the same measure
-    shares: ClassVar[bool] = False
+    @property
+    def ring(self) -> Hashable:
+        """Windows with an equal one can share a ring of slices, or of rows, and one FlatFIT. None: it has its own."""
+        return None
+
+    @property
+    def length(self) -> float:
+        """Of windows by row that share a ring: how long they are, along their measure."""
+        raise NotImplementedError
 
     @property
     def late_slices(self) -> bool:
         """Whether a row tells its slice, whatever came before it: rows may be folded in any order."""
         return False
 
-    def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
-        """Where `late_slices`: sets `flags` at rows, sorted within each segment, that begin a slice at any edge."""
+    @property
+    def edges(self) -> Edges:
+        """Where `late_slices`: at which times slices are cut, so that each window is a run of whole slices."""
         raise NotImplementedError
 
-    @property
-    def slice_edges(self) -> tuple[Edge, ...] | None:
-        """Where slices begin and end, if event time alone tells it (`engine.places`); None: it does not.
-
-        Rows that wait for the watermark can be folded into such slices at once, in whatever order they come.
-        """
-        return None
-
     def check_places(self, values: np.ndarray) -> None:
-        """Where there are `slice_edges`: an error where windows around these values are beyond 64 bits."""
+        """Where `late_slices`: an error where windows around these times are beyond 64 bits."""
 
     #: starts and ends are told in event time, where there is one, whatever it is measured along
     edges_in_time: ClassVar[bool] = False
@@ -145,6 +175,11 @@ class Window:
     def reads_any_column(self) -> bool:
         """Whether it is a user's code that does not say which columns it reads."""
         return False
+
+    @property
+    def in_python(self) -> bool:
+        """Whether it calls a user's code, which may be plain Python: that runs in one thread at a time."""
+        return self.reads_any_column
 
     @property
     def reach(self) -> int | None:
@@ -163,7 +198,7 @@ class Window:
         return () if column is None else (column,)
 
 
-def length(kind: str, what: str, given: Any, on: str | None, least: int = 1) -> tuple[Any, Measure]:
+def length(kind: str, what: str, given: object, on: str | None, least: int = 1) -> tuple[int | float, Measure]:
     """A length and its measure: durations are time, whole numbers rows, numbers with `on` that column."""
     if on is not None:
         if not isinstance(on, str) or not on:

@@ -13,10 +13,10 @@ from windrow.windows.punctuated import Punctuated
 from windrow.windows.session import Session
 from windrow.windows.sliding import Periodic
 from windrow.windows.trailing import Trailing
-from windrow.windows.user_defined import UserDefined
+from windrow.windows.user_defined import Evicting, UserDefined
 
 __all__ = [
-    "Landmark", "Last", "Periodic", "Policy", "Punctuated", "Session", "Trailing", "UserDefined", "scaled",
+    "Evicting", "Landmark", "Last", "Periodic", "Policy", "Punctuated", "Session", "Trailing", "UserDefined", "scaled",
 ]  # fmt: skip
 
 
@@ -24,6 +24,6 @@ def scaled(window: Window, factor: int) -> Window:
     """The same window over a time column with `factor` ticks a microsecond."""
     if factor == 1 or getattr(window, "measure", None) != TIME:
         return window
-    lengths = ("range", "every", "origin", "gap")
+    lengths = ("range", "every", "origin", "gap", "tick")
     changed: Any = replace  # every kind is a dataclass, which the base cannot say
     return changed(window, **{part: getattr(window, part) * factor for part in lengths if hasattr(window, part)})

@@ -39,7 +39,6 @@ class Last(Window):
     described: ClassVar[str] = "not deterministic: a row does not tell which windows it will be in (paper 3 §3.2)"
     sliced: ClassVar[str] = "every row is a slice of its own"
     row_slices: ClassVar[bool] = True
-    deterministic: ClassVar[bool] = False
     n: int
     every: int
     origin: int

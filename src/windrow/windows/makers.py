@@ -6,10 +6,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from windrow.aggregates.base import Aggregate
+from windrow.engine.window_classes import ends_by_time, evicts
 from windrow.errors import WindrowError
 from windrow.windows.base import ROWS, TIME, Measure, length, same_measure
 from windrow.windows.durations import instant, is_duration
-from windrow.windows.kinds import Landmark, Last, Periodic, Policy, Punctuated, Session, Trailing, UserDefined
+from windrow.windows.kinds import (
+    Evicting,
+    Landmark,
+    Last,
+    Periodic,
+    Policy,
+    Punctuated,
+    Session,
+    Trailing,
+    UserDefined,
+)
 from windrow.windows.predicates import Predicate
 
 __all__ = [
@@ -121,7 +132,7 @@ def last(n: int, every: Any, origin: Any = None) -> Last:
     step, measure = length("last", "every", every, None)
     if measure != TIME:
         raise WindrowError(f"win.last: every is a duration such as '5 seconds', not {every!r} (rows: win.sliding)")
-    return Last(rows, step, _origin(origin, TIME))
+    return Last(int(rows), int(step), _origin(origin, TIME))
 
 
 def policy(evict: Callable[[Any, Any], bool], over: Mapping[str, Aggregate]) -> Policy:
@@ -156,6 +167,14 @@ def user_defined(discretize: Any) -> UserDefined:
     `begins` windows begin with the row; before that, the `ends` oldest open ones close. Instances hold plain state
     (a dataclass of numbers, texts and lists), one for each key, so that it can be saved.
 
+    Methods that a class may have beside it:
+
+    * `ends_at(self)`: the event time at which the oldest open window ends, unless a row ends it before; None: no time
+      does. In microseconds since 1970, as times are in rows. It is asked while a window is open.
+    * `ended(self, time)`: the oldest window has ended by event time.
+    * `evict(self, row)`: how many of the oldest rows leave before this one comes. Rows are held until they leave, and a
+      window has all rows that are held when it ends. After `discretize`.
+
     >>> class Triples:
     ...     seen: int = 0
     ...     def discretize(self, row):
@@ -168,6 +187,8 @@ def user_defined(discretize: Any) -> UserDefined:
     made = discretize if isinstance(discretize, type) else type(discretize)
     if not callable(getattr(made, "discretize", None)):
         raise WindrowError(f"win.user_defined takes a class with discretize(self, row), and {made.__name__} has none")
+    if ends_by_time(made) and not callable(getattr(made, "ended", None)):
+        raise WindrowError(f"win.user_defined: {made.__name__} has ends_at(self), so it needs ended(self, time), too")
     if isinstance(discretize, type):
         try:
             discretize()
@@ -175,7 +196,8 @@ def user_defined(discretize: Any) -> UserDefined:
             raise WindrowError(
                 f"win.user_defined: {made.__name__}() must work without arguments ({error}); or give an instance"
             ) from error
-    return UserDefined(discretize, ROWS)
+    kind = Evicting if evicts(made) else UserDefined
+    return kind(discretize, TIME if ends_by_time(made) else ROWS)
 
 
 def _origin(given: Any, measure: Measure) -> Any:

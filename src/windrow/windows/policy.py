@@ -8,15 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from windrow.aggregates import join
 from windrow.aggregates.base import Aggregate
 from windrow.engine.inputs import Column
 from windrow.engine.keyed_loops import PolicyRuns
 from windrow.engine.policy_state import PolicyState
+from windrow.engine.row_views import numbers, row_maker
 from windrow.engine.table import Table
 from windrow.engine.walking import ByRow, Runs, WalkState
 from windrow.engine.walks import HIGHEST
 from windrow.swag.amta import ALGORITHM
-from windrow.windows.base import ROWS, Measure, StepRows, Window
+from windrow.swag.mta_batch import sized_by_policy
+from windrow.windows.base import ROWS, Measure, StepRows, Trees, Window
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,6 @@ class Policy(Window):
     described: ClassVar[str] = "not deterministic: the policy tells after each row which of the oldest go (paper 4)"
     row_slices: ClassVar[bool] = True
     per_row: ClassVar[bool] = True
-    deterministic: ClassVar[bool] = False
     evict: Callable[[Any, Any], bool]
     over: tuple[tuple[str, Aggregate], ...]
     measure: Measure
@@ -38,6 +40,10 @@ class Policy(Window):
 
     def __str__(self) -> str:
         return f"policy over {', '.join(f'{name}={aggregate!r}' for name, aggregate in self.over)}"
+
+    @property
+    def in_python(self) -> bool:
+        return True
 
     @property
     def held(self) -> str:
@@ -59,6 +65,43 @@ class Policy(Window):
             first[filled], keep[filled] = number[begin], lo[runs.end[filled] - 1]
             peak[filled] = np.maximum.reduceat(hi - lo, begin)
         return ByRow(lo, hi, first, peak, np.zeros(len(runs.key), np.int64), keep)
+
+    storable: ClassVar[bool] = True
+
+    @property
+    def places(self) -> Aggregate:
+        """What the policy sees."""
+        over = dict(self.over)
+        try:
+            return join(**over)
+        except ValueError:  # names that no field of a tuple may have
+            return join(*over.values())
+
+    def stored_state(self, table: Table, dtype: Any) -> WalkState:
+        return WalkState(table, dtype)
+
+    def stored_bounds(self, state: WalkState, runs: Runs, rows: StepRows, tree: Trees) -> ByRow:
+        number = rows.measures[ROWS]
+        lo, hi = np.empty(len(number), np.int64), number + 1
+        first, keep = np.zeros((2, len(runs.key)), np.int64)
+        columns = [rows.readable[name] for name in self.places.columns]
+        for u in np.flatnonzero(runs.end > runs.begin).tolist():
+            mine = slice(runs.begin[u], runs.end[u])
+            given = [_numbers(column, mine) for column in columns]
+            lo[mine] = hi[mine] - self._sizes(tree(int(runs.key[u])), given, mine.stop - mine.start)
+            first[u], keep[u] = number[mine.start], lo[mine.stop - 1]
+        return ByRow(lo, hi, first, first, first, keep)
+
+    def _sizes(self, tree: Any, columns: list[Column], rows: int) -> np.ndarray:
+        """How many rows the window of each row has."""
+        evict, make = self.evict, row_maker(tuple(name for name, _ in self.over))
+        # aggregates that count rows still want a column
+        given = tuple(columns) or (Column(np.zeros(rows, bool), None, np.dtype(bool)),)
+
+        def plain(total: Any, old: Any) -> bool:
+            return bool(evict(make(total), make(old)))
+
+        return sized_by_policy(tree, given, evict, plain)
 
     def first_rows(self, columns: Mapping[str, Column], seg: np.ndarray, fresh: np.ndarray) -> np.ndarray:
         """For each item of a table the first item of its window.
@@ -87,3 +130,10 @@ class Policy(Window):
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return np.zeros(len(keys), bool)  # the next row's window may have all that is there
+
+
+def _numbers(column: Column, mine: slice) -> Column:
+    """Some of a column, times as microseconds."""
+    mask = None if column.mask is None else column.mask[mine]
+    values = numbers(Column(column.values[mine], mask, column.dtype))
+    return Column(values, mask, column.dtype if column.dtype.kind not in "mM" else values.dtype)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from windrow.engine.sessions import session_cuts
+from windrow.engine.cutting import Edges
 from windrow.engine.table import Table
 from windrow.engine.walking import DONE, OWN, E, F, Runs, Walked, WalkState, walk, walker
 from windrow.engine.walks import HIGHEST, check_room
@@ -54,8 +54,9 @@ class Session(Window):
     def late_slices(self) -> bool:
         return self.measure == TIME
 
-    def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
-        session_cuts(values, values, seg, self.gap, flags)
+    @property
+    def edges(self) -> Edges:
+        return Edges(gap=int(self.gap))
 
 
 @walker

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from windrow.engine.periodic import periodic_cuts
-from windrow.engine.places import Edge
+from windrow.aggregates.base import Aggregate
+from windrow.engine.cutting import Edges
 from windrow.engine.table import Table
 from windrow.engine.walking import (
     BASE,
@@ -29,8 +32,11 @@ from windrow.engine.walking import (
 )
 from windrow.engine.walks import FLOAT_WINDOWS, HIGHEST, LOWEST, check_room, next_edge, seek
 from windrow.errors import WindrowError
-from windrow.windows.base import ROWS, TIME, Measure, StepRows, Window
+from windrow.swag.mta_ranges import Clock
+from windrow.windows.base import ROWS, TIME, Measure, StepRows, Trees, Window
 
+#: windows for which room is made before they are counted
+MANY = 1 << 24
 #: sums of three of these fit into 64 bits
 _FAR = 2**61
 #: the number of the next window to be reported; the ring holds the number of the window that each slice begins with
@@ -42,7 +48,6 @@ class Periodic(Window):
     """[origin + k·every, origin + k·every + range) for each k."""
 
     kind: ClassVar[str] = "sliding"
-    shares: ClassVar[bool] = True
     described: ClassVar[str] = "periodic: a row's place tells which windows begin with it"
     range: Any
     every: Any
@@ -65,23 +70,64 @@ class Periodic(Window):
 
     @property
     def held(self) -> str:
-        return f"at most {math.ceil(self.range / self.every) + 1:,} slices"
+        most = math.ceil(Fraction(self.range) / Fraction(self.every))  # as many as windows are open
+        return f"at most {most:,} slice{'' if most == 1 else 's'}"
+
+    @property
+    def ring(self) -> Hashable:
+        return "slices"  # along whatever measure: a slice begins where any of them begins
 
     def state(self, table: Table, dtype: Any) -> WalkState:
         return WalkState(table, dtype, words=[0])
 
     def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
         values = rows.measures[self.measure]
-        if len(values) > 1024:
-            state.enlarge(runs.key, self._slices(state, runs, values))
-        return walk(_walk, state, self._facts(state.dtype, values), runs, (values,), min(len(values), 1024))
+        room = len(values)
+        if room > 1024:
+            reach = values[runs.end - 1].astype(np.float64) - values[np.minimum(runs.begin, len(values) - 1)]
+            reach = np.where(runs.end > runs.begin, np.maximum(reach, 0), 0)
+            state.enlarge(runs.key, self._slices(state, runs, reach))
+            room = self._windows(runs, reach)
+        return walk(_walk, state, self._facts(state.dtype, values), runs, (values,), room)
 
-    def _slices(self, state: WalkState, runs: Runs, values: np.ndarray) -> np.ndarray:
+    storable: ClassVar[bool] = True
+
+    @property
+    def places(self) -> Aggregate:
+        return Clock.aggregate
+
+    def stored_walk(
+        self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool, tree: Trees
+    ) -> Walked:
+        """The ring holds the newest slice alone.
+
+        That is enough to know which windows have rows: those that are not reported yet end after all rows of the steps
+        before, so one that has any of them has the newest. A `Clock` of where slices begin tells where windows do.
+        """
+        found = self.walk(state, runs, rows, closing, partial)
+        values = rows.measures[self.measure]
+        _, every, origin, _ = self._facts(state.dtype, values)
+        first, end = state.word(runs.key, F), state.word(runs.key, E)
+        open_from = origin + state.word(runs.key, DUE) * every
+        lo, keep = found.win_lo.copy(), np.zeros(len(end), np.int64)
+        for u in np.flatnonzero((np.diff(found.cuts) > 0) | (np.diff(found.wins) > 0)).tolist():
+            clock = Clock(tree(int(runs.key[u])))
+            clock.insert(values[found.cut_at[found.cuts[u] : found.cuts[u + 1]]])
+            wins = slice(found.wins[u], found.wins[u + 1])
+            *lo[wins], keep[u] = clock.passed(np.append(found.start[wins], open_from[u]), inclusive=False)
+        state.trim(runs.key, np.maximum(first, end - 1))
+        return found._replace(win_lo=lo, keep=keep)
+
+    def _slices(self, state: WalkState, runs: Runs, reach: np.ndarray) -> np.ndarray:
         """The most slices that each key has during a step: those that it begins with stay until the step is over."""
-        reach = values[runs.end - 1].astype(np.float64) - values[np.minimum(runs.begin, len(values) - 1)]
-        new = np.minimum(runs.end - runs.begin, np.maximum(reach, 0) // self.every + 2)
+        new = np.minimum(runs.end - runs.begin, reach // self.every + 2)
         held = state.word(runs.key, E) - state.word(runs.key, F)
         return np.where(held > 0, held + new, np.minimum(new, self.range // self.every + 2)).astype(np.int64)
+
+    def _windows(self, runs: Runs, reach: np.ndarray) -> int:
+        """How many windows a step reports, about: room for them is made at once, and touched where it is needed."""
+        rows = (runs.end - runs.begin) * (self.range // self.every + 1.0)
+        return int(min(np.minimum(rows, (reach + self.range) // self.every + 2).sum(), MANY))
 
     def _facts(self, dtype: np.dtype, values: np.ndarray) -> tuple:
         """Range, every, origin and the least window's number, as the walk takes them; an error where edges overflow."""
@@ -134,16 +180,14 @@ class Periodic(Window):
         return self.measure == TIME
 
     @property
-    def slice_edges(self) -> tuple[Edge, ...] | None:
-        if self.measure != TIME:
-            return None
-        return (self.every, self.origin), (self.every, self.origin + self.range)
+    def edges(self) -> Edges:
+        """Windows begin and end there: Pairs."""
+        every = int(self.every)
+        first = {int(self.origin) % every, (int(self.origin) + int(self.range)) % every}
+        return Edges((every,) * len(first), tuple(sorted(first)))
 
     def check_places(self, values: np.ndarray) -> None:
         self._facts(np.dtype(np.int64), values)
-
-    def cut_anywhere(self, values: np.ndarray, seg: np.ndarray, flags: np.ndarray) -> None:
-        periodic_cuts(values, seg, self.range, self.every, self.origin, "pairs", flags)
 
 
 @walker
@@ -193,15 +237,18 @@ def _walk(facts, runs, rows, known, out, at):
                 more = False
             else:
                 number = ring[o + ((e - 1) & m)] if f < e else least
-                if f == e or now >= origin + (number + 1) * every:  # row i begins a slice
+                begins = f == e or now >= origin + (number + 1) * every
+                if begins:
+                    number = next_edge(now, 0 * every, every, origin) - 1
+                if f == e:  # no window is open: row i may lie between two
+                    due = max(least, next_edge(now, span, every, origin))
+                    begins = number >= due
+                if begins:  # row i begins a slice
                     if c == room:
                         status = NO_ROOM
                     elif e - (f if low < 0 else low) > m:
                         status = NO_RING
                     else:
-                        number = next_edge(now, 0 * every, every, origin) - 1
-                        if f == e:
-                            due = max(least, next_edge(now, span, every, origin))
                         out.cut_at[c], out.cut_keep[c] = i, f
                         c += 1
                         ring[o + (e & m)] = number
@@ -222,3 +269,59 @@ def _walk(facts, runs, rows, known, out, at):
         i = -1
     at[0], at[1], at[2], at[3] = u, -1, c, w
     return DONE
+
+
+#: edges that can be listed, and that a person reads
+MOST_EDGES, MOST_TOLD = 1_000_000, 8
+
+
+class Composite:
+    """What periodic windows that share a ring repeat (paper 5 §2.3): the composite slide, and the edges in it.
+
+    The composite slide is the least common multiple of the slides. An edge is where a slice begins, which with Cutty is
+    where a window begins. Windows that begin at one place share it.
+
+    >>> from windrow import win
+    >>> shared = Composite([win.sliding(6, every=2), win.sliding(9, every=3)])
+    >>> str(shared), shared.held
+    ('composite slide 6 rows, with 4 edges in it (0, 2, 3, 4), 5 windows', 'at most 6 slices')
+    >>> str(Composite([win.sliding(1.5, every=0.5, on="mile"), win.tumbling(0.75, on="mile")]))
+    'composite slide 1.5 of mile, with 4 edges in it (0, 0.5, 0.75, 1), 5 windows'
+    """
+
+    def __init__(self, windows: Sequence[Any]) -> None:
+        self.measure, self.one_measure = windows[0].measure, len({window.measure for window in windows}) == 1
+        self.number = float if any(isinstance(window.every, float) for window in windows) else int
+        slides = [Fraction(window.every) for window in windows]
+        self.slide = Fraction(math.lcm(*(s.numerator for s in slides)), math.gcd(*(s.denominator for s in slides)))
+        self.windows = int(sum(self.slide / every for every in slides))
+        self.repeats = self.one_measure and self.windows <= MOST_EDGES
+        edges: set[Fraction] = set()
+        self.spans: list[tuple[Fraction, Fraction]] = []  # where windows begin, and how long they are
+        for window, every in zip(windows, slides, strict=True) if self.repeats else ():
+            begins = [Fraction(window.origin) % every + every * k for k in range(int(self.slide / every))]
+            self.spans += [(begin, Fraction(window.range)) for begin in begins]
+            edges.update(begins)
+        self.edges = sorted(edges)
+
+    def __str__(self) -> str:
+        if not self.one_measure:
+            return "no composite slide: the windows are along different measures"
+        if not self.repeats:
+            return "no composite slide: the slides have no small common multiple"
+        told = f"with {len(self.edges):,} edge{'' if len(self.edges) == 1 else 's'} in it"
+        if self.measure.kind != "time" and len(self.edges) <= MOST_TOLD:
+            told += f" ({', '.join(f'{self.number(at):g}' for at in self.edges)})"
+        return f"composite slide {self.measure.spelled(self.number(self.slide))}, {told}, {self.windows:,} windows"
+
+    @property
+    def held(self) -> str:
+        """How many slices there are at most: as many as edges in a window that is open."""
+        if not self.repeats:
+            return "all slices of the longest window"
+        twice, most = [*self.edges, *(edge + self.slide for edge in self.edges)], 0
+        for begin, span in self.spans:
+            whole, rest = divmod(span, self.slide)
+            inside = bisect_left(twice, begin + rest) - bisect_left(twice, begin)
+            most = max(most, int(whole) * len(self.edges) + inside)
+        return f"at most {most:,} slice{'' if most == 1 else 's'}"

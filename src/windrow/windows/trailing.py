@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from windrow.aggregates.base import Aggregate
 from windrow.engine.table import Table
 from windrow.engine.walking import BASE, F0, OWN, SIZE, ByRow, E, F, Runs, WalkState, walker
 from windrow.engine.walks import HIGHEST, LOWEST
-from windrow.windows.base import ROWS, TIME, Measure, StepRows, Window
+from windrow.swag.mta_ranges import Clock
+from windrow.windows.base import ROWS, TIME, Measure, StepRows, Trees, Window
 
 #: rows F to E are in the ring, by their values; of those, rows from HI on are in no window yet
 HI = OWN
@@ -53,6 +56,14 @@ class Trailing(Window):
     def held(self) -> str:
         return f"{self.range:,} rows" if self.measure == ROWS else "the rows in the window"
 
+    @property
+    def ring(self) -> Hashable:
+        return self.measure, self.closed  # those end with the same row, whatever their range
+
+    @property
+    def length(self) -> float:
+        return float(self.range)
+
     def state(self, table: Table, dtype: Any) -> WalkState:
         return WalkState(table, dtype, words=[0])
 
@@ -76,6 +87,36 @@ class Trailing(Window):
         facts = span, lowest, left, right, timed and self.range < HIGHEST // 4
         _by_values(facts, runs, values, state.known(), lo, hi, by_run)
         return ByRow(lo, hi, *by_run)
+
+    storable: ClassVar[bool] = True
+
+    @property
+    def places(self) -> Aggregate | None:
+        return None if self.measure == ROWS else Clock.aggregate
+
+    def stored_bounds(self, state: WalkState, runs: Runs, rows: StepRows, tree: Trees) -> ByRow:
+        """The ring holds the newest row, and rows that are in no window yet. A `Clock` tells which rows are gone."""
+        found = self.bounds(state, runs, rows)
+        if self.measure == ROWS:
+            return found
+        values, number = rows.measures[self.measure], state.dtype.type
+        lowest, inclusive = number(-np.inf if number is np.float64 else LOWEST), self.closed in ("right", "none")
+        span = number(self.range if number is np.float64 else min(int(self.range), HIGHEST))
+        first, end = state.word(runs.key, F), state.word(runs.key, E)
+        keep = np.where(first < end, 0, end)
+        for u in np.flatnonzero((runs.end > runs.begin) | (keep > 0)).tolist():
+            mine = slice(runs.begin[u], runs.end[u])
+            clock, now = Clock(tree(int(runs.key[u]))), values[mine]
+            clock.insert(now)
+            reaches = now >= lowest + span  # else it reaches back beyond every number
+            found.lo[mine] = 0
+            found.lo[mine][reaches] = clock.passed(now[reaches] - span, inclusive)
+            if keep[u]:  # no row is needed any more
+                clock.clear()
+            else:
+                keep[u] = found.lo[runs.end[u] - 1]
+        state.trim(runs.key, np.maximum(first, np.minimum(state.word(runs.key, HI), end - 1)))
+        return found._replace(keep=keep)
 
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         """Nothing becomes final, but what is known of a key is of no use beyond its reach."""

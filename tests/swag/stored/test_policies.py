@@ -117,6 +117,19 @@ def test_policies_that_only_python_can_run():
     assert w.query() == (49.0, 5)
 
 
+def test_a_compiled_policy_raises_as_in_python():
+    for policy, error in (
+        (lambda total, old: 1 // (total[1] - 5) > 100, ZeroDivisionError),
+        (lambda total, old: total[1] * 2**61 < 0, OverflowError),
+    ):
+        w = small(AMTA, agg.join(agg.max(), agg.count()))
+        w.slide_policy(np.arange(3.0), policy)
+        assert w.form.compiled
+        with pytest.raises(error):
+            w.slide_policy(np.arange(9.0), policy)
+        assert w.query() == (2.0, 3)
+
+
 def test_dimensions_share_one_window():
     """`join`: one structure, one policy, each aggregate as it would be alone."""
     parts = [agg.max(), agg.sum(), agg.last_n(n=3), agg.count()]

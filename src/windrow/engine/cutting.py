@@ -1,0 +1,203 @@
+"""Rows of a table cut into slices as they lie: no aggregate, so that it is compiled once for all queries.
+
+A key's rows are in time order, however keys are mixed. So what is to be known of a key is its open slice: where the
+next one begins, and the newest time. A slice is cut at every edge of every window.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from windrow.engine.compiler import cached, whole
+from windrow.engine.walks import HIGHEST, ready, seek
+
+#: compiled code adds a few lengths to a time, and takes times from each other: all that must stay within 64 bits
+FAR = 2**62
+
+
+class Edges(NamedTuple):
+    """Where slices begin at the latest: at first + k * every for each k, and after a gap without rows."""
+
+    every: tuple[int, ...] = ()
+    first: tuple[int, ...] = ()
+    gap: int = HIGHEST
+
+    @classmethod
+    def union(cls, all_of: Iterable[Edges]) -> Edges:
+        """The edges of several windows."""
+        found = list(all_of)
+        pairs = sorted({pair for edges in found for pair in zip(edges.every, edges.first, strict=True)})
+        return cls(tuple(e for e, _ in pairs), tuple(f for _, f in pairs), min(edges.gap for edges in found))
+
+    def far(self, low: int, high: int) -> bool:
+        """Whether times from `low` to `high` and the edges around them are too far out for 64 bits."""
+        return low <= -FAR or high >= FAR or max(self.every, default=0) >= FAR // 4
+
+    @property
+    def tell_slices(self) -> bool:
+        """Whether a time tells its slice, whatever other times there are."""
+        return bool(self.every) and self.gap == HIGHEST
+
+    @property
+    def unit(self) -> int:
+        """What edges are multiples of apart."""
+        return math.gcd(
+            *(n for every, first in zip(self.every, self.first, strict=True) for n in (every, first - self.first[0]))
+        )
+
+    def begin_of(self, time: int) -> int:
+        """Where `tell_slices`: the last edge that is not after a time.
+
+        >>> Edges((60, 60), (0, 10)).begin_of(119)
+        70
+        """
+        return max(first + (time - first) // every * every for every, first in zip(self.every, self.first, strict=True))
+
+    def around(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where `tell_slices`: (begin, end) of the slice of each time, in whatever order. Nothing may overflow.
+
+        >>> begin, end = Edges((60, 60), (0, 10)).around(np.array([-1, 0, 9, 10, 65]))
+        >>> begin.tolist(), end.tolist()
+        ([-50, 0, 0, 10, 60], [0, 10, 10, 60, 70])
+        """
+        begin, end = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
+        every, first, _ = self.arrays()
+        _around(ready(times, np.int64), every, first, begin, end)
+        return begin, end
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.int64]:
+        """As kernels take them."""
+        return np.array(self.every, np.int64), np.array(self.first, np.int64), np.int64(self.gap)
+
+
+class Cut(NamedTuple):
+    """The slices of some rows, in the order in which they begin."""
+
+    #: where each begins, and last where the rows end (rows that are sorted by key); or each row's slice
+    rows: np.ndarray
+    key: np.ndarray
+    first: np.ndarray  # the times of its first and its newest row
+    last: np.ndarray
+
+
+def sorted_cuts(codes: np.ndarray, times: np.ndarray, edges: Edges) -> Cut:
+    """The slices of rows that are sorted by key and time. `codes` may be empty: there is one key."""
+    codes, times = ready(codes, np.int64), ready(times, np.int64)
+    cuts = np.empty(len(times) + 1, np.int64)  # what is not needed is never touched
+    count = _sorted_cuts(codes, times, *edges.arrays(), cuts)
+    cuts = cuts[: count + 1].copy()
+    begin = cuts[:-1]
+    key = codes[begin] if len(codes) else np.zeros(count, np.int64)
+    return Cut(cuts, key, times[begin], times[cuts[1:] - 1])
+
+
+def mixed_cuts(codes: np.ndarray, times: np.ndarray, edges: Edges, keys: int) -> Cut | None:
+    """The slices of rows whose keys are mixed; None where the times of a key go back."""
+    codes, times, n = ready(codes, np.int64), ready(times, np.int64), len(codes)
+    slice_of, key = np.empty(n, np.int32), np.empty(n, np.int32)
+    first, last = np.empty(n, np.int64), np.empty(n, np.int64)
+    known = np.full((keys, 2), -1, np.int64)
+    count = _mixed_cuts(codes, times, *edges.arrays(), known, slice_of, key, first, last)
+    if count < 0:
+        return None
+    return Cut(slice_of, key[:count].astype(np.int64), first[:count].copy(), last[:count].copy())
+
+
+@whole("numpy")
+def _next_edge(t, every, first):
+    """The first edge after t."""
+    found = np.int64(HIGHEST)
+    for j in range(len(every)):
+        found = min(found, first[j] + ((t - first[j]) // every[j] + 1) * every[j])
+    return found
+
+
+@cached
+@whole("numpy")
+def _around(times, every, first, begin, end):
+    low, high = np.int64(0), np.int64(0)  # neighbours are mostly in the same slice
+    for i in range(len(times)):
+        t = times[i]
+        if t < low or t >= high:
+            for j in range(len(every)):
+                edge = first[j] + (t - first[j]) // every[j] * every[j]
+                if j == 0:
+                    low, high = edge, edge + every[j]
+                else:
+                    low, high = max(low, edge), min(high, edge + every[j])
+        begin[i], end[i] = low, high
+
+
+@whole("numpy")
+def _before_gap(times, i, end, gap):
+    """The first row from i to `end` that comes `gap` after the one before it, or `end`."""
+    j, stop, one = np.uint64(i), np.uint64(end), np.uint64(1)
+    near = True
+    while near and j < stop:  # a few rows at a time, in vector code
+        ahead = min(stop, j + np.uint64(32))
+        for q in range(j, ahead):
+            near &= times[q] - times[q - one] < gap
+        if near:
+            j = ahead
+    while j < stop and times[j] - times[j - one] < gap:
+        j += one
+    return np.int64(j)
+
+
+@cached
+@whole("numpy")
+def _sorted_cuts(codes, times, every, first, gap, cuts):
+    n = len(times)
+    i = count = 0
+    while i < n:
+        z = n
+        if len(codes) > 0:
+            z = seek(codes, i, n, codes[i] + 1)
+        while i < z:
+            cuts[count] = i
+            count += 1
+            end = z
+            if len(every) > 0:
+                end = seek(times, i + 1, z, _next_edge(times[i], every, first))
+            i += 1
+            i = _before_gap(times, i, end, gap) if gap < HIGHEST else end
+    cuts[count] = n
+    return count
+
+
+@cached
+@whole("numpy")
+def _mixed_cuts(codes, times, every, first, gap, known, slice_of, key, begin, last):
+    """known[k] is the slice of key k that is open (-1: none), and where the next one begins."""
+    count = 0
+    for i in range(np.uint64(len(codes))):
+        k, t = codes[i], times[i]
+        j = known[k, 0]
+        if j >= 0:
+            before = last[j]
+            if t < before:
+                return -1
+            if t >= known[k, 1] or t - before >= gap:
+                j = -1
+        if j < 0:
+            j = count
+            count += 1
+            known[k, 0], known[k, 1] = j, _next_edge(t, every, first)
+            key[j], begin[j] = k, t
+        last[j] = t
+        slice_of[i] = j
+    return count
+
+
+def gone_back(key: np.ndarray, first: np.ndarray, last: np.ndarray) -> bool:
+    """Whether a slice of a key begins before the one before it has ended."""
+    return bool(((key[1:] == key[:-1]) & (first[1:] < last[:-1])).any())
+
+
+def stacked(cuts: Sequence[np.ndarray]) -> np.ndarray:
+    """Columns of several parts below one another."""
+    return cuts[0] if len(cuts) == 1 else np.concatenate(cuts)
