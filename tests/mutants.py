@@ -239,6 +239,18 @@ MUTANTS = [
         ("(origin + due * every) + span <= now and", "(origin + due * every) + span < now and"),
     ),
     *m(
+        "step/pending_slices.py",
+        ("self.waiting.add(codes[1:][same], -1)", "pass"),
+        ("        self.runs = before\n", "        pass\n"),
+        ("        self.waiting.rollback()", "        pass"),
+    ),
+    *m(
+        "step/chunks.py",
+        ("if before is None or not content.same(before):", "if before is None:"),
+        ("inserts = runs.end - runs.begin + 1", "inserts = 0 * runs.begin"),
+        ("entries.remove(owner, chunk)", "pass"),
+    ),
+    *m(
         "step/sharing.py",
         ("        order = np.lexsort((all_lo, all_at))\n", "        order = np.lexsort((-all_lo, all_at))\n"),
         ("keep = np.minimum(keep, end)", "keep = end"),
@@ -257,6 +269,10 @@ MUTANTS = [
 def tests_for(mutant: Mutant) -> list[str]:
     """The tests that look at this file: its own, and the comparisons of all algorithms narrowed to it."""
     stem = Path(mutant.file).stem
+    if mutant.file == "step/pending_slices.py":
+        return ["tests/step/test_pending_slices.py"]
+    if mutant.file == "step/chunks.py":
+        return ["tests/spark/test_chunks.py"]
     if mutant.file in ("windows/sliding.py", "step/sharing.py", "engine/keyed_loops.py"):
         return ["tests/sharing", "tests/step/test_sharing.py", "tests/step/test_combines.py"]
     common = ["tests/swag/test_slide.py"]

@@ -6,7 +6,8 @@ next one begins, and the newest time. A slice is cut at every edge of every wind
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,16 +30,44 @@ class Edges(NamedTuple):
     def union(cls, all_of: Iterable[Edges]) -> Edges:
         """The edges of several windows."""
         found = list(all_of)
-        pairs = sorted({pair for edges in found for pair in edges.pairs()})
+        pairs = sorted({pair for edges in found for pair in zip(edges.every, edges.first, strict=True)})
         return cls(tuple(e for e, _ in pairs), tuple(f for _, f in pairs), min(edges.gap for edges in found))
-
-    def pairs(self) -> Iterator[tuple[int, int]]:
-        """(every, first) of each series of edges."""
-        return zip(self.every, self.first, strict=True)
 
     def far(self, low: int, high: int) -> bool:
         """Whether times from `low` to `high` and the edges around them are too far out for 64 bits."""
         return low <= -FAR or high >= FAR or max(self.every, default=0) >= FAR // 4
+
+    @property
+    def tell_slices(self) -> bool:
+        """Whether a time tells its slice, whatever other times there are."""
+        return bool(self.every) and self.gap == HIGHEST
+
+    @property
+    def unit(self) -> int:
+        """What edges are multiples of apart."""
+        return math.gcd(
+            *(n for every, first in zip(self.every, self.first, strict=True) for n in (every, first - self.first[0]))
+        )
+
+    def begin_of(self, time: int) -> int:
+        """Where `tell_slices`: the last edge that is not after a time.
+
+        >>> Edges((60, 60), (0, 10)).begin_of(119)
+        70
+        """
+        return max(first + (time - first) // every * every for every, first in zip(self.every, self.first, strict=True))
+
+    def around(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where `tell_slices`: (begin, end) of the slice of each time, in whatever order. Nothing may overflow.
+
+        >>> begin, end = Edges((60, 60), (0, 10)).around(np.array([-1, 0, 9, 10, 65]))
+        >>> begin.tolist(), end.tolist()
+        ([-50, 0, 0, 10, 60], [0, 10, 10, 60, 70])
+        """
+        begin, end = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
+        every, first, _ = self.arrays()
+        _around(ready(times, np.int64), every, first, begin, end)
+        return begin, end
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.int64]:
         """As kernels take them."""
@@ -85,6 +114,22 @@ def _next_edge(t, every, first):
     for j in range(len(every)):
         found = min(found, first[j] + ((t - first[j]) // every[j] + 1) * every[j])
     return found
+
+
+@cached
+@whole("numpy")
+def _around(times, every, first, begin, end):
+    low, high = np.int64(0), np.int64(0)  # neighbours are mostly in the same slice
+    for i in range(len(times)):
+        t = times[i]
+        if t < low or t >= high:
+            for j in range(len(every)):
+                edge = first[j] + (t - first[j]) // every[j] * every[j]
+                if j == 0:
+                    low, high = edge, edge + every[j]
+                else:
+                    low, high = max(low, edge), min(high, edge + every[j])
+        begin[i], end[i] = low, high
 
 
 @whole("numpy")

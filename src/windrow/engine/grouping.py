@@ -217,25 +217,6 @@ def order(codes: np.ndarray, count: int, times: np.ndarray | None) -> np.ndarray
     return placed
 
 
-def places(codes: np.ndarray, count: int, times: np.ndarray | None, threads: Threads = ONE) -> Places | None:
-    """The order of rows by (code, time), codes being below `count`; None where they have it already.
-
-    >>> places(np.array([1, 0, 1, 0]), 2, np.array([5, 5, 3, 6])).place.tolist()
-    [3, 0, 2, 1]
-    """
-    codes = ready(codes, np.int64)
-    stamps = ready(np.empty(0, np.int64)) if times is None else measured(times)
-    if in_order(codes if count > 1 else codes[:0], stamps, threads):
-        return None
-    if count > 1 and in_order(codes[:0], stamps, threads):
-        return by_key(codes, count, threads)
-    at = order(codes, count, times)
-    assert at is not None
-    place = np.empty(len(codes), np.int64)
-    place[at] = np.arange(len(at))
-    return Places(place, segments(codes, count))
-
-
 def order_of(codes: np.ndarray, times: np.ndarray | None) -> np.ndarray | None:
     """`order` at a cost that does not depend on how large codes are.
 
@@ -285,6 +266,25 @@ def grouped(codes: np.ndarray, places: np.ndarray, unit: int = 1) -> tuple[np.nd
     if len(rows) == len(begin):  # each group is one stretch
         return None, np.append(begin, n)
     return order(local, len(rows), None), segments(local, len(rows))
+
+
+def places(codes: np.ndarray, count: int, times: np.ndarray | None, threads: Threads = ONE) -> Places | None:
+    """The order of rows by (code, time), codes being below `count`; None where they have it already.
+
+    >>> places(np.array([1, 0, 1, 0]), 2, np.array([5, 5, 3, 6])).place.tolist()
+    [3, 0, 2, 1]
+    """
+    codes = ready(codes, np.int64)
+    stamps = ready(np.empty(0, np.int64)) if times is None else measured(times)
+    if in_order(codes if count > 1 else codes[:0], stamps, threads):
+        return None
+    if count > 1 and in_order(codes[:0], stamps, threads):
+        return by_key(codes, count, threads)
+    at = order(codes, count, times)
+    assert at is not None
+    place = np.empty(len(codes), np.int64)
+    place[at] = np.arange(len(at))
+    return Places(place, segments(codes, count))
 
 
 def segments(codes: np.ndarray, count: int) -> np.ndarray:

@@ -16,10 +16,10 @@ from windrow.local.door import FOREVER, Door
 from windrow.local.intake import column_measures, measure_dtype
 from windrow.local.labels import Labels
 from windrow.local.ordering import OrderedRows, Readable
-from windrow.local.results import LastAnswers, changed, edge_names, some, table
+from windrow.local.results import LastAnswers, changed, nothing, some, table
 from windrow.local.snapshots import restore, saved
 from windrow.query import Query, Report
-from windrow.step.along_columns import going_on
+from windrow.step.along import along_columns
 from windrow.step.choosing import planned
 from windrow.step.groups import Answer, arrange
 from windrow.step.held import Held
@@ -287,7 +287,7 @@ class Live:
         """Takes what is ready through a step, and gives what that makes final."""
         if self.state is None:
             if admitted is None:  # nothing has come yet
-                return frames.build(self.template, self._nothing())
+                return frames.build(self.template, nothing(self.query, self.template))
             self._begin(admitted)
         state = self.begun
         state.grow(len(self.door.keys))
@@ -331,17 +331,13 @@ class Live:
         return self.door.watermark if oldest is None else min(self.door.watermark, oldest)
 
     def _in_measure(self, rows: Held, state: State) -> Held:
-        """Without rows that go back along a column, and those that may yet get peers."""
-        if not state.plan.dtypes:
-            return rows
-        found = going_on(state, rows, self.peers, self.closed)
+        """Without rows that go back along a column behind their key's newest, and those that may yet get peers."""
+        found = along_columns(rows, state, () if self.closed else self.peers)
         self._counts[3] += found.back
-        if found.wait is not None:
-            # their places among all rows are not known any more; they came before those that wait already
+        if found.waiting is not None:
             assert isinstance(self.pending, Pending)
-            n = found.wait.rows
-            self.pending.put_back(found.wait, np.arange(-n, 0) + min(0, -self.pending.came))
-        return found.ready
+            self.pending.put_back(found.waiting)
+        return found.rows
 
     def _once(self, ended: list[Ended]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
@@ -399,16 +395,6 @@ class Live:
             different = Values(array, None, name if name in self.template.names else None)
             columns[name] = frames.repeated(self.template, name, different, at)
         return columns
-
-    def _nothing(self) -> dict[str, Output]:
-        """No results, as long as no row has told what they are made of."""
-        none = Values(np.empty(0, object))
-        if self.query.per_row:
-            names = [f"{n}_{w}" if self.query.named else n for w in self.query.windows for n in self.query.aggregates]
-            return dict.fromkeys([*self.template.names, *names], none)
-        named = ["window"] if self.query.named else []
-        edges = [name for pair in edge_names(self.query).values() for name in pair]
-        return dict.fromkeys([*self.query.by, *named, *edges, *self.query.aggregates], none)
 
 
 def _as_columns(rows: Any) -> Any:

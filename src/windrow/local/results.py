@@ -10,7 +10,7 @@ import numpy as np
 
 from windrow.aggregates.compare import alike
 from windrow.engine.inputs import object_array
-from windrow.frames import Instants, Output, Taken, Times, Values
+from windrow.frames import Frame, Instants, Output, Taken, Times, Values
 from windrow.query import Query
 from windrow.step.groups import Answer
 from windrow.step.results import Ended
@@ -156,3 +156,14 @@ def some(found: Ended, at: np.ndarray) -> Ended:
         found, key=found.key[at], start=found.start[at], end=found.end[at],
         ended=None if found.ended is None else found.ended[at], answers={n: a.at(at) for n, a in found.answers.items()},
     )  # fmt: skip
+
+
+def nothing(query: Query, template: Frame) -> dict[str, Output]:
+    """No results, as long as no row has told what they are made of."""
+    none = Values(np.empty(0, object))
+    if query.per_row:
+        names = [f"{n}_{w}" if query.named else n for w in query.windows for n in query.aggregates]
+        return dict.fromkeys([*template.names, *names], none)
+    named = ["window"] if query.named else []
+    edges = [name for pair in edge_names(query).values() for name in pair]
+    return dict.fromkeys([*query.by, *named, *edges, *query.aggregates], none)

@@ -18,7 +18,7 @@ from windrow.step.keys import one_nan
 if TYPE_CHECKING:
     from windrow.local.live import Live
 
-#: 1 had slices, and rows of windows that are kept by partials now; 2 had rows that wait, and no slices
+#: 1 had slices, and rows of windows that are kept by partials now; in 2 all that waits were rows
 LAYOUT = 3
 
 

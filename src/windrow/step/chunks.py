@@ -123,10 +123,12 @@ def rings_of(state: State) -> dict[str, Rings]:
     found = {}
     none = np.empty(0, np.int64)
     for name, window in state.plan.windows.items():
-        kept = state.groups.get((name,))
-        if window.per_row or kept is None:
+        if window.per_row or name in state.stored or state.plan.ring(name) != (name,):
             continue
-        parts = [(k.windows, group) for k, group in zip(kept, state.plan.arrangement.groups, strict=True)]
+        parts = [
+            (kept.windows, group)
+            for kept, group in zip(state.groups[name,], state.plan.arrangement.groups, strict=True)
+        ]
         rings = Rings(window, state.walks[name], parts)
         known = window.evictions(rings.walk, Runs(none, none, none, none)) is not None
         if known and all(part.in_rings and part.algorithm.touches is not None for part, _ in parts):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.engine.inputs import Column, object_array
-from windrow.engine.walks import HIGHEST
 from windrow.query import Query
 from windrow.step.held import Held
 from windrow.step.pending_slices import PendingSlices
@@ -20,8 +19,11 @@ from windrow.step.waiting import Waiting
 
 
 def folds_late_rows(query: Query) -> bool:
-    """Whether rows wait as slices: each tells its slice by itself, their order does not count, and rows may wait."""
-    places = all(window.late_slices and window.edges.gap == HIGHEST for window in query.windows.values())
+    """Whether rows wait as slices: each tells its slice by itself, their order does not count, and rows may wait.
+
+    Trees in a store take rows.
+    """
+    places = all(window.late_slices and window.edges.tell_slices for window in query.windows.values())
     # a label is a row's own, so an aggregate that carries one has to know which row came first
     any_order = all(a.commutative and not a.carries_label for a in query.aggregates.values())
     return bool(query.lateness) and query.store is None and places and any_order
@@ -66,9 +68,12 @@ class Pending:
         self.came += rows.rows
         self._insert(rows.copied(), order)
 
-    def put_back(self, rows: Held, order: np.ndarray) -> None:
-        """Rows that were released and have to wait on."""
-        self._insert(rows, order)
+    def put_back(self, rows: Held) -> None:
+        """Rows that were released and have to wait on.
+
+        Their places among all rows are not known any more; they came before those that wait already.
+        """
+        self._insert(rows, np.arange(-rows.rows, 0) + min(0, -self.came))
 
     def _insert(self, rows: Held, order: np.ndarray) -> None:
         if not rows.rows:

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from windrow.engine.compiler import CompilationFailed
+from windrow.engine.cutting import Edges
 from windrow.engine.grouping import grouped, order_of
 from windrow.engine.inputs import Column
-from windrow.engine.places import Places
 from windrow.errors import SnapshotError
 from windrow.step import passes
-from windrow.step.errors import named
 from windrow.step.groups import NOTHING, Group
 from windrow.step.held import Held
 from windrow.step.plan import Plan
@@ -59,7 +59,7 @@ class PendingSlices:
 
     def __init__(self, plan: Plan) -> None:
         self.groups, self.windows, self.names = plan.arrangement.groups, list(plan.windows.values()), list(plan.windows)
-        self.places = Places(edge for window in self.windows for edge in window.edges.pairs())
+        self.edges = Edges.union(window.edges for window in self.windows)
         none = {name: _empty(column) for name, column in plan.columns.items()}
         none[NOTHING] = Column(_NONE, None, np.dtype(np.int64))
         self._columns = [tuple(none[name] for name in group.columns) for group in self.groups]
@@ -73,23 +73,21 @@ class PendingSlices:
         """Rows in any order."""
         ends = np.array([rows.times.min(), rows.times.max()])
         self._check(ends)
-        begin, _ = self.places.of(rows.times)
+        begin, _ = self.edges.around(rows.times)
         self._check(np.array([begin.min(), ends[1]]))
-        source, cuts = grouped(rows.codes, begin, self.places.unit)
+        source, cuts = grouped(rows.codes, begin, self.edges.unit)
         first = cuts[:-1] if source is None else source[cuts[:-1]]
         nothing = Column(np.zeros(rows.rows, np.int64), None, np.dtype(np.int64))
 
         def folded(g: int, group: Group) -> Any:
             columns = tuple(nothing if name == NOTHING else rows.column(name) for name in group.columns)
-            return passes.fold(group, columns, _NONE if source is None else source, None, cuts, _NONE)[0]
+            return self._fold(group, columns, _NONE if source is None else source, None, cuts, begin[first])
 
-        with named(lambda: self._where(ends[0], ends[1])):
-            partials = self._each(folded)
-        self._insert(Folded(rows.codes[first], begin[first], partials))
+        self._insert(Folded(rows.codes[first], begin[first], self._each(folded)))
 
     def release(self, until: int) -> Folded | None:
         """The slices that have ended by then, by key and begin; None: there are none."""
-        edge = self.places.begin_of(until)
+        edge = self.edges.begin_of(until)
         out, left = [], []
         for run in self.runs:
             end = int(np.searchsorted(run.begin, edge)) if edge > -(2**63) else 0
@@ -114,7 +112,7 @@ class PendingSlices:
     def due(self) -> np.ndarray:
         """For each slice of `all()` when it enters the step."""
         found = self.all()
-        return _NONE if found is None else self.places.of(found.begin)[1]
+        return _NONE if found is None else self.edges.around(found.begin)[1]
 
     # As plain values.
 
@@ -157,12 +155,37 @@ class PendingSlices:
         for window in self.windows:
             window.check_places(ends)
 
-    def _where(self, first: int, last: int) -> str:
-        """A slice is in several windows; its error names all that it may belong to."""
-        return f"a slice of window {' or '.join(map(repr, self.names))}, in rows of event time from {first} to {last}"
-
     def _each(self, make: Callable[[int, Group], Any]) -> tuple[Any, ...]:
         return tuple(make(g, group) for g, group in enumerate(self.groups))
+
+    def _fold(
+        self,
+        group: Group,
+        columns: tuple[Column, ...],
+        source: np.ndarray,
+        kept: Any,
+        cuts: np.ndarray,
+        begin: np.ndarray,
+    ) -> Any:
+        """One partial for each slice; an error names the slice, which begins at `begin`."""
+        try:
+            return passes.fold(group, columns, source, kept, cuts, _NONE)[0]
+        except CompilationFailed:
+            raise
+        except Exception as error:
+            raised = error
+        for j in range(len(begin)):  # once more, one by one, to know which
+            try:
+                passes.fold(group, columns, source, kept, cuts[j : j + 2], _NONE)
+            except Exception as error:
+                end = int(self.edges.around(begin[j : j + 1])[1][0])
+                window = " or ".join(f"window '{name}'" for name in self.names)
+                where = f"{window}, in the slice from {int(begin[j])} to {end}"
+                if isinstance(error, OverflowError):
+                    raise OverflowError(f"{error} ({where})") from error
+                error.add_note(f"in {where}")
+                raise
+        raise raised  # it did not, when it was asked again
 
     def _insert(self, slices: Folded) -> None:
         if not len(slices):
@@ -187,10 +210,9 @@ class PendingSlices:
         cuts = np.append(first, len(codes))
 
         def combined(g: int, group: Group) -> Any:
-            return passes.fold(group, self._columns[g], ~at, both.partials[g], cuts, _NONE)[0]
+            return self._fold(group, self._columns[g], ~at, both.partials[g], cuts, begin[first])
 
-        with named(lambda: self._where(begin[0], begin[-1])):
-            return Folded(codes[first], begin[first], self._each(combined))
+        return Folded(codes[first], begin[first], self._each(combined))
 
 
 def _at(part: Any, where: np.ndarray | slice) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, TypeAlias, TypedDict, cast
 
 import numpy as np
 
 from windrow.aggregates.joins import Join
-from windrow.engine.columns import Slots, Store
+from windrow.engine.columns import Store
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_access import AGGS, CAPACITY, LINKS, OWN, VALS
 from windrow.engine.state import new_store
@@ -27,8 +27,8 @@ Change = Callable[[str, np.ndarray], np.ndarray]
 #: of a walk: which keys have a ring, the columns of all rings, the objects of user-defined windows
 SavedWalk: TypeAlias = "tuple[np.ndarray, tuple[np.ndarray, ...], list | None]"
 #: of windows and a group of aggregates: the columns of each pool of slots; where they are objects, a cell per key and
-#: the slots of all rings
-SavedWindows: TypeAlias = "list | tuple"
+#: what is in rings
+SavedWindows: TypeAlias = list
 
 
 class Saved(TypedDict):
@@ -39,7 +39,7 @@ class Saved(TypedDict):
     walks: list[SavedWalk]
     trees: list[SavedWindows]  # what kinds of windows keep themselves
     groups: list[SavedWindows]
-    owners: list  # of the chunks in which the middle of large rings lies
+    owners: NotRequired[list[np.ndarray]]  # of slices that lie apart
     stored: NotRequired[list]  # of windows in a store, what is in memory and where the rest is
 
 
@@ -59,13 +59,14 @@ def dump(state: State, keys: np.ndarray) -> Saved:
         for part, of in walk.kept:
             trees.append(_dump_windows(part, of, keys, None))
             _without_blocks(part, words)
-    for of_window, part, group in _kept(state):
-        groups.append(_dump_windows(part, group.of, keys, apart.get(of_window)))
+    for name, part, group in _kept(state):
+        groups.append(_dump_windows(part, group.of, keys, apart.get(name)))
         _without_blocks(part, words)
     content: Saved = {
         "width": words.shape[1], "words": words.ravel(), "walks": walks, "trees": trees, "groups": groups,
-        "owners": [] if state.chunks is None else state.chunks.owners(keys),
     }  # fmt: skip
+    if state.chunks is not None:
+        content["owners"] = state.chunks.owners(keys)
     if state.stored:
         content["stored"] = [window.dump(keys) for window in state.stored.values()]
     return content
@@ -84,17 +85,17 @@ def load(state: State, content: Saved, keys: np.ndarray) -> None:
     state.table.words[keys] = content["words"].reshape(len(keys), content["width"])
     apart: dict[str, Middle] = {}
     if state.chunks is not None:
-        state.chunks.load(keys, content["owners"])
+        state.chunks.load(keys, content.get("owners", []))
         apart = state.chunks.missing(keys)
     trees = iter(content["trees"])
     for (name, walk), parts in zip(state.walks.items(), content["walks"], strict=True):
         _load_walk(walk, keys, parts, apart.get(name))
         for part, of in walk.kept:
             _load_windows(part, of, keys, next(trees), None)
-    for (of_window, part, group), dumped in zip(_kept(state), content["groups"], strict=True):
-        _load_windows(part, group.of, keys, dumped, apart.get(of_window))
-    for window, stored in zip(state.stored.values(), content.get("stored", []), strict=True):
-        window.load(stored, keys)
+    for (name, part, group), dumped in zip(_kept(state), content["groups"], strict=True):
+        _load_windows(part, group.of, keys, dumped, apart.get(name))
+    for window, dumped in zip(state.stored.values(), content.get("stored", []), strict=True):
+        window.load(dumped, keys)
     due = state.table.words[keys, DUE]
     there = due < np.iinfo(np.int64).max
     state.due.push(keys[there], due[there])
@@ -196,7 +197,7 @@ def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedW
             column[at] = values
 
 
-def _dump_cells(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | None) -> tuple:
+def _dump_cells(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | None) -> SavedWindows:
     """The cells, and in one list the slots of all rings."""
     save = _saver(part, of.dump)
     cells = []
@@ -215,10 +216,10 @@ def _dump_cells(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | 
             )  # fmt: skip
         cells.append((f, e, o, save(p), registers, slots))
     if not part.in_rings:
-        return cells, None
+        return [cells, None]
     which, at = _in_ring(part, keys, apart)
     stores = part.plain.stores
-    return cells, [save(stores[k].vals[i]) for k, i in zip(keys[which].tolist(), at.tolist(), strict=True)]
+    return [cells, [save(stores[k].vals[i]) for k, i in zip(keys[which].tolist(), at.tolist(), strict=True)]]
 
 
 def _load_cells(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedWindows, apart: Middle | None) -> None:
@@ -245,21 +246,21 @@ def _load_cells(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedWin
         stores[k].vals[i] = read(value)
 
 
-def dump_partials(part: KeyedWindows, group: Group, values: Slots, change: Change) -> Slots:
+def dump_partials(part: KeyedWindows, group: Group, values: Any, change: Change) -> Any:
     """Partials of a window's slots as plain values; `change` gives labels other numbers."""
     if part.form.compiled:
         return _relabelled(group, values, change)
     return list(map(_saver(part, group.of.dump), values))
 
 
-def load_partials(part: KeyedWindows, group: Group, values: Slots, change: Change) -> Slots:
+def load_partials(part: KeyedWindows, group: Group, values: Any, change: Change) -> Any:
     """The inverse of `dump_partials`."""
     if part.form.compiled:
         return _relabelled(group, values, change)
     return list(map(_saver(part, group.of.load), values))
 
 
-def _relabelled(group: Group, columns: Slots, change: Change) -> tuple:
+def _relabelled(group: Group, columns: tuple, change: Change) -> tuple:
     changed = list(columns)
     for place, (_, of) in group.labels().items():
         changed[place] = change(of, changed[place])
@@ -292,18 +293,17 @@ def relabel(state: State, content: Saved, change: Change) -> None:
         for place, (_, of) in group.labels().items():
             for word in _label_words(part, place):
                 words[:, word] = change(of, words[:, word])
-        assert isinstance(dumped, list)
         for j in range(2):
             if dumped[j] is not None:
                 dumped[j] = _relabelled(group, dumped[j], change)
 
 
 def _kept(state: State) -> Iterator[tuple[str, KeyedWindows, Group]]:
-    """All that holds partials: the window ("": several share them), and the aggregates they are of."""
-    for ring, groups in state.groups.items():
+    """All that holds partials: the name of the window (the first one of a ring), and the aggregates they are of."""
+    for (name, *_), groups in state.groups.items():
         for kept, group in zip(groups, state.plan.arrangement.groups, strict=True):
             for part in kept.parts:
-                yield ring[0] if len(ring) == 1 else "", part, group
+                yield name, part, group
 
 
 def _label_words(part: KeyedWindows, place: int) -> list[int]:

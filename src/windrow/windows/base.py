@@ -100,6 +100,13 @@ class Window:
         """Which keys may be forgotten: to go on without what is known of them changes no answer."""
         raise NotImplementedError
 
+    def evictions(self, state: WalkState, runs: Runs) -> np.ndarray | None:
+        """At most how many slices leave the rings of these keys in a step; None: nothing is known of it.
+
+        What lies between the oldest of them and the newest slice need not be in memory then (`step.chunks`).
+        """
+        return None
+
     # In a store, where a live query has one.
 
     #: its partials can lie there: they come and go at its ends, oldest first
@@ -123,13 +130,6 @@ class Window:
     def stored_bounds(self, state: WalkState, runs: Runs, rows: StepRows, tree: Trees) -> ByRow:
         """`bounds` in the same way. For a run without rows `keep` is 0, or its end if no row is needed."""
         raise NotImplementedError
-
-    def evictions(self, state: WalkState, runs: Runs) -> np.ndarray | None:
-        """At most how many slices leave the rings of these keys in a step; None: nothing is known of it.
-
-        What lies between the oldest of them and the newest slice need not be in memory then (`step.chunks`).
-        """
-        return None
 
     # How `explain` describes it.
 
@@ -166,7 +166,7 @@ class Window:
         raise NotImplementedError
 
     def check_places(self, values: np.ndarray) -> None:
-        """Where `late_slices`: an error where windows around these values are beyond 64 bits."""
+        """Where `late_slices`: an error where windows around these times are beyond 64 bits."""
 
     #: starts and ends are told in event time, where there is one, whatever it is measured along
     edges_in_time: ClassVar[bool] = False
