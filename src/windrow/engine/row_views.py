@@ -9,7 +9,7 @@ import dis
 import inspect
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -110,6 +110,7 @@ def read_by_method(owner: type, name: str) -> tuple[str, ...] | None:
     return _read(method.__code__, 1)
 
 
+@lru_cache(256)
 def _read(code: CodeType, at: int) -> tuple[str, ...] | None:
     """What is read of argument `at`: each use must be `.name` or `["name"]`, else it gets out of sight."""
     row = code.co_varnames[at]
