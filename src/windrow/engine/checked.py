@@ -22,6 +22,9 @@ from numba.core.compiler import Flags
 from numba.cpython import builtins, mathimpl, numbers
 from numba.extending import lower_builtin, lower_cast
 
+#: part of the name of every kernel on disk, because no fingerprint sees what is registered here: to be counted up with
+#: each change of what it does
+VERSION = 1
 OVERFLOW = "an int leaves 64 bits"
 DOMAIN = "a number has no such function, or the result is too large"
 

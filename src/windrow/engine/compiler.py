@@ -26,7 +26,7 @@ from numba.core import caching
 from numba.core.bytecode import FunctionIdentity
 from numba.core.errors import NumbaError
 
-import windrow.engine.checked  # noqa: F401 - the error model "checked"
+from windrow.engine import checked  # registers the error model "checked"
 from windrow.engine.fingerprint import Unhashable, fingerprint
 
 CompilationFailed = NumbaError
@@ -158,7 +158,7 @@ def cached(dispatcher: Any) -> Any:
     directory = cache_directory()
     if directory is not None:
         try:
-            key = fingerprint(dispatcher, numba.__version__, sys.version)
+            key = fingerprint(dispatcher, numba.__version__, sys.version, f"checked {checked.VERSION}")
         except Unhashable:
             return dispatcher
         dispatcher._cache = _KernelCache(dispatcher.py_func, directory, key)

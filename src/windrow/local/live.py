@@ -388,7 +388,7 @@ class Live:
         """The key of each result; each different one is made into a value of the library's own once."""
         if not self.query.by:
             return {}
-        used, at = np.unique(code, return_inverse=True)
+        used, at = (code, np.zeros(1, np.int64)) if len(code) == 1 else np.unique(code, return_inverse=True)
         columns: dict[str, Output] = {}
         for name, values in zip(self.query.by, self.door.keys.columns(used), strict=True):
             array = values if isinstance(values, np.ndarray) else object_array(values)
