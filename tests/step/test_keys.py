@@ -99,3 +99,19 @@ def test_many_keys_of_one_push_are_told_apart() -> None:
     numbers = keys.number([integers(np.concatenate([values, values]))])
     assert np.array_equal(numbers[:50_000], numbers[50_000:]) and len(keys) == len(set(values.tolist()))
     assert np.array_equal(keys.column(numbers[:50_000], 0), values)
+
+
+def test_keys_that_are_no_integers_are_looked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A push costs what it brings: whether all keys held are integers is not asked again and again."""
+    monkeypatch.setattr(keys_module, "FEW", 3)
+    for first in ([objects(["text"])], [integers(range(10)), objects(["text"])]):
+        keys, asked = Keys(1), []
+        for column in first:
+            keys.number([column])
+        monkeypatch.setattr(Keys, "_to_integers", lambda self, go=Keys._to_integers: (asked.append(1), go(self)))
+        for begin in range(0, 100, 10):
+            numbers = keys.number([integers(range(begin, begin + 10))])
+            assert keys.column(numbers, 0) == list(range(begin, begin + 10))
+        assert len(asked) <= 1
+        monkeypatch.undo()
+        monkeypatch.setattr(keys_module, "FEW", 3)

@@ -6,11 +6,14 @@ import itertools
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import windrow
 from tests.spark.test_buckets import Stream, hashed
 from tests.step.jumps import Jumps
 from windrow import agg
+from windrow.engine.walking import WalkState
+from windrow.windows.base import Window
 
 AGGREGATES = {"n": agg.count(), "text": agg.concat("s"), "most": agg.max("x")}
 QUERY = windrow.Query(time="ts", by="k", windows=Jumps("x", 30), aggregates=AGGREGATES)
@@ -74,3 +77,17 @@ def test_in_a_bucket_of_a_stream() -> None:
 def test_explain_describes_it() -> None:
     told = QUERY.explain(table())
     assert "jumps of x by more than 30" in told and "a row's content tells" in told
+
+
+def test_a_kind_that_leaves_something_out_is_refused_when_it_is_defined() -> None:
+    with pytest.raises(TypeError, match="the window kind Half does not say due, walk, state"):
+
+        class Half(Window):
+            def __str__(self) -> str:
+                return "half"
+
+            def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+                return np.zeros(len(keys), bool)
+
+    class Nearly(Jumps):  # what a kind has from another is there
+        pass

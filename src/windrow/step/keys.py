@@ -43,6 +43,7 @@ class Keys:
         self._free: list[int] = []
         self._new: list[int] = []  # since the last commit
         self._integers: IntegerIndex | None = None
+        self._mixed = False  # keys that are no integers have come: the dict serves for good
 
     def __len__(self) -> int:
         """One more than the largest number that was ever given."""
@@ -56,7 +57,8 @@ class Keys:
     def number(self, columns: Sequence[Column]) -> np.ndarray:
         """The number of each row's key."""
         whole = all(c.mask is None and c.dtype.kind in "iu" and c.values.dtype == np.int64 for c in columns)
-        if self._integers is None and whole and max(len(columns[0].values), len(self._values)) > FEW:
+        many = max(len(columns[0].values), len(self._values)) > FEW
+        if self._integers is None and whole and many and not self._mixed:
             self._to_integers()
         if self._integers is not None:
             if whole:
@@ -92,6 +94,7 @@ class Keys:
         free = set(self._free)
         keys = [nothing if i in free else _parts(key) for i, key in enumerate(self._values)]
         if not all(type(part) is int for key in keys for part in key):
+            self._mixed = True
             return
         self._integers = IntegerIndex(self.width)
         self._integers.fill(np.array(keys, np.int64).reshape(-1, self.width), self._free, self._new)
@@ -101,7 +104,7 @@ class Keys:
         """Moves to a dict: a key has come that is not an integer."""
         index = self._integers
         assert index is not None
-        self._integers = None
+        self._integers, self._mixed = None, True
         keys = [tuple(row) if self.width > 1 else row[0] for row in index.words[: index.given].tolist()]
         there = index.used[: index.given].tolist()
         self._values = [key if known else None for key, known in zip(keys, there, strict=True)]

@@ -66,6 +66,17 @@ class Window:
     #: the row tells it, not its place on the measure
     by_content: ClassVar[bool] = False
 
+    def __init_subclass__(cls) -> None:
+        """Refuses a kind that leaves out what is asked of it: when it is defined, not when it runs."""
+        super().__init_subclass__()
+        asked = ["__str__", "due", "idle", "bounds" if cls.per_row else "walk"]
+        asked += ["stored_bounds" if cls.per_row else "stored_walk"] if cls.storable else []
+        missing = [name for name in asked if getattr(cls, name) is getattr(Window, name)]
+        if cls.state is Window.state and cls.state_over is Window.state_over:
+            missing.append("state")
+        if missing:
+            raise TypeError(f"the window kind {cls.__name__} does not say {', '.join(missing)}")
+
     def state(self, table: Table, dtype: np.dtype) -> WalkState:
         """What is known of each key, for a measure of this type."""
         raise NotImplementedError
