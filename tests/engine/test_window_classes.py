@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.test_user_windows import Gap, Stock, table, trades
 from tests.query.own_windows import LastRows, Quiet, Spells
-from windrow.engine import user_windows
+from windrow.engine import window_compiler
 from windrow.engine.row_kernels import COMPILE_AFTER
 from windrow.engine.user_windows import Clock, discretize_rows
 from windrow.engine.walks import HIGHEST
@@ -80,8 +80,8 @@ def test_what_numba_refuses_runs_plain_and_is_remembered(monkeypatch: pytest.Mon
     begins, _, states = discretize_rows(Text, columns, np.array([0, n]), [None])[:3]
     assert begins[:6].tolist() == [1, 0, 1, 0, 1, 0] and states == [{"last": "b"}]
     tries = []
-    original = user_windows.compile_class
-    monkeypatch.setattr(user_windows, "compile_class", lambda *a: tries.append(a) or original(*a))
+    original = window_compiler.compile_class
+    monkeypatch.setattr(window_compiler, "compile_class", lambda *a: tries.append(a) or original(*a))
     for _ in range(2):
         begins, _, _ = discretize_rows(Dynamic, columns, np.array([0, n]), [None])[:3]
         assert begins[:4].tolist() == [0, 0, 1, 1]

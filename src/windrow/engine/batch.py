@@ -16,7 +16,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate
 from windrow.engine import blocks, driver, short_windows
 from windrow.engine.bounds import row_bounds, time_bounds
-from windrow.engine.compiler import CompilationFailed, cached, once
+from windrow.engine.kernel import CompilationFailed, cached_loop, once
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.forms import Form, compiled_form
 from windrow.engine.inputs import Column, read_columns, read_keys, read_times
@@ -176,7 +176,7 @@ def _run(state: WindowState, name: str) -> Any:
             made = FUSED[name].rows(kernel, form, _sized(form), algorithm.registers)
         else:
             made = driver.between(kernel, form)
-        return cached(made) if form.compiled else made
+        return cached_loop(made) if form.compiled else made
 
     return once(form.memo, (algorithm, name), make)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.engine.compiler import cached, whole
+from windrow.engine.kernel import cached, whole
 
 
 @cached

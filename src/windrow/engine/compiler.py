@@ -16,21 +16,18 @@ import pickle  # numba's own format for machine code; no state of ours
 import secrets
 import sys
 import tempfile
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numba
 from numba.core import caching
 from numba.core.bytecode import FunctionIdentity
-from numba.core.errors import NumbaError
 
 from windrow.engine import checked  # registers the error model "checked"
 from windrow.engine.fingerprint import Unhashable, fingerprint
+from windrow.engine.kernel import Part
 
-CompilationFailed = NumbaError
-ErrorModel = Literal["checked", "numpy"]  # of users' code, of our own
 
 
 def number_functions_apart() -> None:
@@ -47,40 +44,17 @@ number_functions_apart()
 os.register_at_fork(after_in_child=number_functions_apart)
 
 
-_MAKING = threading.RLock()
-
-
-def once(memo: dict, key: Any, make: Callable[[], Any]) -> Any:
-    """memo[key], made where it is not there; once, whichever of several threads is the first to ask."""
-    if key not in memo:
-        with _MAKING:
-            if key not in memo:
-                memo[key] = make()
-    return memo[key]
-
-
-def plain(function: Callable) -> Callable:
-    """The `jit` of plain Python: the function as it is."""
-    return function
-
-
-def inlined(error_model: ErrorModel) -> Callable[[Callable], Callable]:
-    """The `jit` of a kernel's parts. Inlined by numba, they are twice as fast as inlined by LLVM (measured)."""
-    model: Any = error_model  # numba's types know its own models only
-    return numba.njit(inline="always", error_model=model)
-
-
-def whole(error_model: ErrorModel) -> Callable[[Callable], Callable]:
-    """The `jit` of a function that is called, not inlined."""
-    model: Any = error_model
-    return numba.njit(nogil=True, error_model=model)
+def dispatcher(part: Part) -> Any:
+    """numba's form of a part."""
+    options: Any = part.targetoptions  # numba's types know its own error models only
+    return numba.njit(**options)(part.py_func)
 
 
 def return_type(function: Callable, *arguments: Any) -> Any:
     """The numba type that a function gives for arguments of these numba types."""
-    dispatcher: Any = function if hasattr(function, "py_func") else numba.njit(function)
-    dispatcher.compile(tuple(arguments))
-    return dispatcher.overloads[tuple(arguments)].signature.return_type
+    compiled: Any = function.dispatcher if isinstance(function, Part) else numba.njit(function)
+    compiled.compile(tuple(arguments))
+    return compiled.overloads[tuple(arguments)].signature.return_type
 
 
 def cache_directory() -> Path | None:
@@ -153,13 +127,26 @@ class _KernelCache(caching.FunctionCache):
                 super().save_overload(sig, data)
 
 
-def cached(dispatcher: Any) -> Any:
-    """The compiled function, kept on disk under the fingerprint of all that it consists of."""
+def cached(compiled: Any, kernel: Part) -> Any:
+    """numba's form of a kernel, kept on disk under the fingerprint of all that it consists of."""
+    found = _cache_of(kernel)
+    if found is not None:
+        compiled._cache = found
+    return compiled
+
+
+def on_disk(kernel: Part) -> bool:
+    """Whether it was compiled before, for whatever types."""
+    found = _cache_of(kernel)
+    return found is not None and os.path.exists(found._cache_file._index_path)
+
+
+def _cache_of(kernel: Part) -> _KernelCache | None:
     directory = cache_directory()
-    if directory is not None:
-        try:
-            key = fingerprint(dispatcher, numba.__version__, sys.version, f"checked {checked.VERSION}")
-        except Unhashable:
-            return dispatcher
-        dispatcher._cache = _KernelCache(dispatcher.py_func, directory, key)
-    return dispatcher
+    if directory is None:
+        return None
+    try:
+        key = fingerprint(kernel, numba.__version__, sys.version, f"checked {checked.VERSION}")
+    except Unhashable:
+        return None
+    return _KernelCache(kernel.py_func, directory, key)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.engine.compiler import cached, whole
+from windrow.engine.kernel import cached, whole
 from windrow.engine.walks import HIGHEST, ready, seek
 
 #: compiled code adds a few lengths to a time, and takes times from each other: all that must stay within 64 bits

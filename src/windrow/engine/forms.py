@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numba
 import numpy as np
 
 from windrow.aggregates.base import Aggregate, Numeric, Wrapped
 from windrow.engine.columns import Journal, accessors
-from windrow.engine.compiler import ErrorModel, inlined, plain, return_type, whole
+from windrow.engine.kernel import ErrorModel, inlined, plain, whole
 from windrow.engine.counted import counted_monoid
 
 PYTHON = {"float64": float, "int64": int, "bool": bool}
@@ -218,13 +217,17 @@ def _settle(component: Aggregate, numeric: Numeric, kinds: Sequence[str]) -> tup
     if component.builtin:
         return partial, numeric.answer or kinds[0]
     # A user's: ask the compiler, widening ints to floats until nothing changes.
+    from numba import types
+
+    from windrow.engine.compiler import return_type
+
     try:
         lift, combine, lower = (_unwrapped(f) for f in (numeric.lift, numeric.combine, numeric.lower))
         bare = isinstance(numeric.lift, Wrapped)
-        inputs = [getattr(numba.types, kind) for kind in kinds]
+        inputs = [getattr(types, kind) for kind in kinds]
         for _ in range(3):
-            here = [getattr(numba.types, kind) for kind in partial]
-            mine = here[0] if bare else numba.types.Tuple(here)
+            here = [getattr(types, kind) for kind in partial]
+            mine = here[0] if bare else types.Tuple(here)
             wider = _join(_join(partial, return_type(lift, *inputs)), return_type(combine, mine, mine))
             if wider is None:
                 return None
@@ -239,13 +242,15 @@ def _settle(component: Aggregate, numeric: Numeric, kinds: Sequence[str]) -> tup
 
 def _join(kinds: tuple[str, ...] | None, found: Any) -> tuple[str, ...] | None:
     """The columns that hold both: ints become floats where one side is a float."""
+    from numba import types
+
     parts = list(getattr(found, "types", [found]))
     if kinds is None or len(parts) != len(kinds):
         return None
     ranks = ["bool", "int64", "float64"]
     joined = []
     for kind, part in zip(kinds, parts, strict=True):
-        name = "int64" if isinstance(part, numba.types.Integer) else str(part)
+        name = "int64" if isinstance(part, types.Integer) else str(part)
         if name not in ranks:
             return None
         joined.append(max(kind, name, key=ranks.index))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.engine.compiler import cached, whole
+from windrow.engine.kernel import cached, whole
 from windrow.engine.walks import measured, ready
 
 

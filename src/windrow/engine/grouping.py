@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine.compiler import cached, whole
+from windrow.engine.kernel import cached, whole
 from windrow.engine.placing import Places, by_key, extent, in_order
 from windrow.engine.sorting import sorted_positions
 from windrow.engine.table import grown

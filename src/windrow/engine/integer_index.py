@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.engine.compiler import cached, whole
+from windrow.engine.kernel import cached, whole
 from windrow.engine.table import grown
 
 #: 2^64 / golden ratio: multiplied by it, neighbouring keys fall far apart

@@ -17,7 +17,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate
 from windrow.engine.algorithm import Algorithm, Operations
 from windrow.engine.columns import Store
-from windrow.engine.compiler import cached, once, whole
+from windrow.engine.kernel import cached, cached_loop, once, whole
 from windrow.engine.forms import Form
 from windrow.engine.keyed_access import (
     CAPACITY,
@@ -110,7 +110,7 @@ class KeyedWindows:
 
         def made() -> Callable:
             loop = make(self.form, self.kernel, self.access(), *more)
-            return cached(loop) if self.form.compiled else loop
+            return cached_loop(loop) if self.form.compiled else loop
 
         return once(self.form.memo, (self.algorithm, name), made)
 

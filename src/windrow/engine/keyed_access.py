@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from windrow.engine.columns import Journal, Store
-from windrow.engine.compiler import once
+from windrow.engine.kernel import once
 from windrow.engine.forms import Form
 from windrow.engine.pointers import reader, width, writer
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.engine.columns import accessors
-from windrow.engine.compiler import once
+from windrow.engine.kernel import once
 from windrow.engine.driver import empty_window
 from windrow.engine.forms import Form
 from windrow.engine.keyed_access import SPARE, Access

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.engine.compiler import cached, whole
+from windrow.engine.kernel import cached, whole
 from windrow.engine.threads import ONE, Threads, ranges
 from windrow.engine.walks import measured, ready
 

@@ -1,65 +1,75 @@
-"""Columns as addresses: what a compiled loop reads and writes without counting references to arrays.
+"""Columns as addresses: what a loop reads and writes without counting references to arrays.
 
-A tuple of arrays that is handed from function to function costs two atomic operations for each array and call, several
-times what an algorithm's step costs. So a loop takes the addresses of its columns once, at its beginning, while its
-arguments keep the arrays alive.
+In compiled code a tuple of arrays that is handed from function to function costs two atomic operations for each array
+and call, several times what an algorithm's step costs. So a loop takes the addresses of its columns once, at its
+beginning, while its arguments keep the arrays alive. The plain form reads and writes the same memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
 from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-_TYPES = {"float64": types.float64, "int64": types.int64, "bool": types.boolean}
+_C = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
+_NUMPY: dict[str, Any] = {"float64": np.float64, "int64": np.int64, "bool": bool}
 
 
-def _pointer(context: Any, builder: Any, address: Any, index: Any, kind: Any, step: int) -> Any:
-    """The place of entry `index` of a column of this type, whose entries are `step` bytes apart."""
-    place = builder.add(address, builder.mul(index, ir.Constant(ir.IntType(64), step)))
-    return builder.inttoptr(place, context.get_data_type(kind).as_pointer())
+class _Pointer:
+    """A function over an address, which numba takes for one of its intrinsics."""
+
+    def __init__(self, dtype: str, step: int | None) -> None:
+        self.dtype, self.step = dtype, step or width(dtype)
+        self._intrinsic: Any = None
+
+    @property
+    def fingerprint(self) -> str:
+        """For `engine.fingerprint`."""
+        return f"{type(self).__name__} {self.dtype} {self.step}"
+
+    @property
+    def _numba_type_(self) -> Any:
+        if self._intrinsic is None:
+            from windrow.engine import intrinsics
+
+            self._intrinsic = getattr(intrinsics, type(self).__name__)(self.dtype, self.step)
+        return self._intrinsic
 
 
-@cache
-def reader(dtype: str, step: int | None = None) -> Callable:
-    """`read(address, i)`: entry i of a column; entries are `step` bytes apart, or side by side."""
-    kind, apart = _TYPES[dtype], step or width(dtype)
+class Reader(_Pointer):
+    """`read(address, i)`: entry i of a column."""
 
-    @intrinsic
-    def read(typingctx, address, i):
-        def codegen(context, builder, signature, arguments):
-            address, i = arguments
-            at = _pointer(context, builder, address, i, kind, apart)
-            return context.unpack_value(builder, kind, at)
+    def __init__(self, dtype: str, step: int | None) -> None:
+        super().__init__(dtype, step)
+        self._at, self._number = _C[dtype].from_address, _NUMPY[dtype]
 
-        return kind(types.int64, types.int64), codegen
-
-    setattr(read, "fingerprint", f"read {dtype} {apart}")  # noqa: B010 - for `engine.fingerprint`
-    return read
+    def __call__(self, address: int, i: int) -> Any:
+        return self._number(self._at(int(address) + int(i) * self.step).value)
 
 
-@cache
-def writer(dtype: str, step: int | None = None) -> Callable:
+class Writer(_Pointer):
     """`write(address, i, value)`: sets entry i of a column."""
-    kind, apart = _TYPES[dtype], step or width(dtype)
 
-    @intrinsic
-    def write(typingctx, address, i, value):
-        def codegen(context, builder, signature, arguments):
-            address, i, value = arguments
-            at = _pointer(context, builder, address, i, kind, apart)
-            context.pack_value(builder, kind, value, at)
-            return context.get_dummy_value()
+    def __init__(self, dtype: str, step: int | None) -> None:
+        super().__init__(dtype, step)
+        self._at = _C[dtype].from_address
 
-        return types.void(types.int64, types.int64, kind), codegen
+    def __call__(self, address: int, i: int, value: Any) -> None:
+        self._at(int(address) + int(i) * self.step).value = value
 
-    setattr(write, "fingerprint", f"write {dtype} {apart}")  # noqa: B010
-    return write
+
+@cache
+def reader(dtype: str, step: int | None = None) -> Reader:
+    """Reads entries that are `step` bytes apart, or side by side."""
+    return Reader(dtype, step)
+
+
+@cache
+def writer(dtype: str, step: int | None = None) -> Writer:
+    """Writes entries that are `step` bytes apart, or side by side."""
+    return Writer(dtype, step)
 
 
 def width(dtype: Any) -> int:

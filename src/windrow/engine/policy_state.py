@@ -17,14 +17,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-import numba
 import numpy as np
 
 from windrow.aggregates.base import Aggregate
 from windrow.aggregates.joins import Join, join
 from windrow.engine.algorithm import Algorithm
 from windrow.engine.batch import form_for
-from windrow.engine.compiler import whole
+from windrow.engine.kernel import whole
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.inputs import Column
 from windrow.engine.keyed import KeyedWindows
@@ -176,7 +175,7 @@ class PolicyState(WalkState):
             def goes(asked, old):
                 return bool(policy(asked[0], view(old, asked[1], asked[2])))
 
-            run = by_policy(trees.form, trees.kernel, trees.access(), view, numba.njit(goes))
+            run = by_policy(trees.form, trees.kernel, trees.access(), view, whole("numpy")(goes))
             lo, at = np.zeros(0, np.int64), np.zeros(2, np.int64)
             arguments = trees.cells(), runs, *_arguments(trees.form, given), lo, at
             self._loops[key] = compile_quietly(run, arguments)
@@ -260,4 +259,4 @@ def _compiled_view(form: Form, joined: Join, names: tuple[str, ...]) -> Callable
         f"def view(p, out, valid):\n    store(out, 0, p)\n    mark(valid, 0, p)\n    return Row({', '.join(fields)})\n",
         scope,
     )
-    return numba.njit(scope["view"])
+    return whole("numpy")(scope["view"])

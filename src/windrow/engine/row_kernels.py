@@ -6,19 +6,14 @@ value is missing. What numba cannot do runs in plain Python instead, with the sa
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numba
 import numpy as np
-from numba import types
-from numba.core.errors import NumbaTypeSafetyWarning
-from numba.extending import overload
 
-from windrow.engine.compiler import cached, whole
+from windrow.engine.kernel import cached, inlined, whole
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.inputs import Column
 from windrow.engine.row_views import numbers, row_class
@@ -28,16 +23,6 @@ COMPILE_AFTER = 50_000
 #: rows in one call below which plain Python is done before a compiled loop is found and called
 SMALL = 1000
 _seen: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-
-
-@overload(operator.getitem, prefer_literal=True)
-def _item_by_name(row, name):
-    """row["price"] in compiled code."""
-    names = getattr(getattr(row, "instance_class", None), "names", None)
-    if isinstance(row, types.BaseNamedTuple) and isinstance(name, types.StringLiteral) and names is not None:
-        place = names.index(name.literal_value)
-        return lambda row, name: row[place]
-    return None
 
 
 def worth_compiling(code: Any, rows: int) -> bool:
@@ -87,7 +72,7 @@ def row_source(kinds: Sequence[tuple[str, bool]], values: str = "columns", masks
     return f"Row({', '.join(fields)})"
 
 
-@numba.njit(inline="always")
+@inlined("numpy")
 def optional(value, there):
     return value if there else None
 
@@ -111,13 +96,17 @@ def compile_quietly(kernel: Any, arguments: tuple, on_disk: bool = True) -> Any:
 
     Casts that lose something are refused, too: plain Python would not have made them.
     """
+    from numba import typeof
+    from numba.core.errors import NumbaTypeSafetyWarning
+
+    from windrow.engine import row_overloads  # noqa: F401 - rows have fields by name
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", NumbaTypeSafetyWarning)
         try:
-            if on_disk:
-                kernel = cached(kernel)
-            kernel.compile(tuple(numba.typeof(argument) for argument in arguments))
+            compiled = (cached(kernel) if on_disk else kernel).dispatcher
+            compiled.compile(tuple(typeof(argument) for argument in arguments))
         except Exception:  # whatever numba says to code that is not for it
             return None
-    return kernel
+    return compiled

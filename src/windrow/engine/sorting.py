@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.engine.compiler import cached, whole
+from windrow.engine.kernel import cached, whole
 
 #: bits a pass: 2048 counters stay in the first-level cache
 DIGIT = 11

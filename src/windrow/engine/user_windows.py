@@ -24,7 +24,6 @@ from windrow.engine.window_classes import (
     WindowClass,
     assigned_in,
     code_of,
-    compile_class,
     constants_of,
     ends_by_time,
     evicts,
@@ -367,6 +366,8 @@ def _run_compiled(
     if key is None or kinds is None or fields is None:
         return None
     if (key, fields, names, kinds) not in _compiled:
+        from windrow.engine.window_compiler import compile_class
+
         _compiled[key, fields, names, kinds] = compile_class(made, fields, names, kinds)
     window = _compiled[key, fields, names, kinds]
     if window is None:

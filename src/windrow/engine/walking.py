@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from windrow.engine.compiler import cached, whole
+from windrow.engine.kernel import cached, whole
 from windrow.engine.table import Pool, Table, blocks_of, grown, stretches
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine.compiler import whole
+from windrow.engine.kernel import whole
 from windrow.errors import WindrowError
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1

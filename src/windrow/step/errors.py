@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from windrow.engine.compiler import CompilationFailed
+from windrow.engine.kernel import CompilationFailed
 from windrow.errors import StoreError
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from windrow.engine import batch, folding
-from windrow.engine.compiler import CompilationFailed, cached, once
+from windrow.engine.kernel import CompilationFailed, cached_loop, once
 from windrow.engine.inputs import Column
 from windrow.engine.state import WindowState, empty
 from windrow.engine.threads import Threads
@@ -20,7 +20,7 @@ from windrow.swag import ALGORITHMS
 def _kernel(group: Group, key: Any, make: Any) -> Any:
     """A kernel of the group's form, made once a process and kept on disk."""
     form = group.form
-    return once(form.memo, key, lambda: cached(make()) if form.compiled else make())
+    return once(form.memo, key, lambda: cached_loop(make()) if form.compiled else make())
 
 
 def fold(

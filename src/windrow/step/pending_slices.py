@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine.compiler import CompilationFailed
+from windrow.engine.kernel import CompilationFailed
 from windrow.engine.cutting import Edges
 from windrow.engine.grouping import grouped, order_of
 from windrow.engine.inputs import Column

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine.compiler import cached, whole
+from windrow.engine.kernel import cached, whole
 from windrow.engine.state import WindowState, grown_ring
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from windrow.aggregates.laws import check_laws
 from windrow.engine import batch
-from windrow.engine.compiler import CompilationFailed, cached, whole
+from windrow.engine.kernel import CompilationFailed, cached, whole
 from windrow.engine.forms import Form
 from windrow.engine.inputs import Column
 from windrow.engine.row_kernels import key_of

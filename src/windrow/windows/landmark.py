@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from windrow.engine.compiler import whole
+from windrow.engine.kernel import whole
 from windrow.engine.table import Table
 from windrow.engine.walking import DONE, OWN, E, F, Runs, Walked, WalkState, walk, walker
 from windrow.engine.walks import HIGHEST, check_room
