@@ -14,8 +14,8 @@ import pytest
 import windrow
 from windrow import agg, swag
 from windrow.engine import batch
-from windrow.engine.compiler import cached
 from windrow.engine.fingerprint import Unhashable, fingerprint
+from windrow.engine.kernel import cached, whole
 
 UNKNOWN = object()
 PROGRAM = """
@@ -80,7 +80,7 @@ def test_one_kernel_is_never_taken_for_another(tmp_path: Path) -> None:
 #: prints how a kernel answers for each factor; `fibonacci` is too long to become a part of `run`
 TWO_FUNCTIONS = """
 import sys, numba
-from windrow.engine.compiler import cached
+from windrow.engine.kernel import cached, whole
 
 def kernel(factor):
     @numba.njit
@@ -92,7 +92,7 @@ def kernel(factor):
     def run(n):
         return fibonacci(n)
 
-    return cached(numba.njit(run))
+    return cached(whole("numpy")(run)).dispatcher
 
 for factor in sys.argv[1:]:
     made = kernel(int(factor))
@@ -134,7 +134,7 @@ def test_code_of_another_signature_is_not_taken(tmp_path: Path, monkeypatch: pyt
         def halved(x):
             return x / 2
 
-        return cached(numba.njit(halved))
+        return cached(whole("numpy")(halved)).dispatcher
 
     assert fresh()(3) == 1.5
     (code,) = tmp_path.glob("*.nbc")

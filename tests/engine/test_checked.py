@@ -12,8 +12,8 @@ import pytest
 import windrow
 from windrow import agg, swag, win
 from windrow.engine import policy_state, row_functions, row_kernels, user_windows
-from windrow.engine.compiler import whole
 from windrow.engine.inputs import read_columns
+from windrow.engine.kernel import whole
 
 LOWEST, HIGHEST, NAN, INF = -(2**63), 2**63 - 1, math.nan, math.inf
 #: a function, and arguments for which numba alone gives another answer than Python, or none where Python raises
@@ -68,7 +68,7 @@ SAME: list[tuple[Any, list[tuple]]] = [
 @pytest.mark.parametrize("name", CASES)
 def test_what_numba_would_get_wrong_raises(name: str) -> None:
     function, all_given = CASES[name]
-    checked = whole("checked")(function)
+    checked = whole("checked")(function).dispatcher
     for given in all_given:
         with pytest.raises(ArithmeticError if name in ("ratio", "remainder") else (ArithmeticError, ValueError)):
             checked(*given)
@@ -77,7 +77,7 @@ def test_what_numba_would_get_wrong_raises(name: str) -> None:
 @pytest.mark.parametrize("number", range(len(SAME)))
 def test_what_numba_gets_right_stays(number: int) -> None:
     function, all_given = SAME[number]
-    checked = whole("checked")(function)
+    checked = whole("checked")(function).dispatcher
     for given in all_given:
         wanted = function(*given)
         assert checked(*given) == wanted or (math.isnan(wanted) and math.isnan(checked(*given)))

@@ -14,8 +14,8 @@ import windrow
 from windrow import agg, stores, swag
 from windrow.engine import batch, folding
 from windrow.engine.columns import allocate, read, write
-from windrow.engine.compiler import cached
 from windrow.engine.forms import Form, interpreted, plain_form
+from windrow.engine.kernel import cached
 from windrow.engine.walks import ready
 from windrow.swag import mta_ranges
 

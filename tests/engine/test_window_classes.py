@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.test_user_windows import Gap, Stock, table, trades
 from tests.query.own_windows import LastRows, Quiet, Spells
-from windrow.engine import window_compiler
+from windrow.engine import user_windows, window_compiler
 from windrow.engine.row_kernels import COMPILE_AFTER
 from windrow.engine.user_windows import Clock, discretize_rows
 from windrow.engine.walks import HIGHEST

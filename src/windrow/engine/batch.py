@@ -16,10 +16,10 @@ import numpy as np
 from windrow.aggregates.base import Aggregate
 from windrow.engine import blocks, driver, short_windows
 from windrow.engine.bounds import row_bounds, time_bounds
-from windrow.engine.kernel import CompilationFailed, cached_loop, once
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.forms import Form, compiled_form
 from windrow.engine.inputs import Column, read_columns, read_keys, read_times
+from windrow.engine.kernel import CompilationFailed, cached_loop, once
 from windrow.engine.state import WindowState, converted, duplicate, grown
 from windrow.errors import WindrowError
 

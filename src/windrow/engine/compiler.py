@@ -29,7 +29,6 @@ from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.kernel import Part
 
 
-
 def number_functions_apart() -> None:
     """From now on this process numbers compiled functions as no other process does.
 

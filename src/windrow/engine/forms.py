@@ -15,8 +15,8 @@ import numpy as np
 
 from windrow.aggregates.base import Aggregate, Numeric, Wrapped
 from windrow.engine.columns import Journal, accessors
-from windrow.engine.kernel import ErrorModel, inlined, plain, whole
 from windrow.engine.counted import counted_monoid
+from windrow.engine.kernel import ErrorModel, inlined, plain, whole
 
 PYTHON = {"float64": float, "int64": int, "bool": bool}
 

@@ -17,8 +17,8 @@ import numpy as np
 from windrow.aggregates.base import Aggregate
 from windrow.engine.algorithm import Algorithm, Operations
 from windrow.engine.columns import Store
-from windrow.engine.kernel import cached, cached_loop, once, whole
 from windrow.engine.forms import Form
+from windrow.engine.kernel import cached, cached_loop, once, whole
 from windrow.engine.keyed_access import (
     CAPACITY,
     HEAD,

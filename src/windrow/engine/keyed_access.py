@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from windrow.engine.columns import Journal, Store
-from windrow.engine.kernel import once
 from windrow.engine.forms import Form
+from windrow.engine.kernel import once
 from windrow.engine.pointers import reader, width, writer
 
 #: a key's words: slices f to e are in the algorithm, `o`: a slice is open; capacity and blocks; then the

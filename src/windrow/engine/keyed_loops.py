@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.engine.columns import accessors
-from windrow.engine.kernel import once
 from windrow.engine.driver import empty_window
 from windrow.engine.forms import Form
+from windrow.engine.kernel import once
 from windrow.engine.keyed_access import SPARE, Access
 
 #: stretches of rows by key; the first of each run's cuts and windows (one entry more than runs); the first slice

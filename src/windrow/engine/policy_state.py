@@ -23,9 +23,9 @@ from windrow.aggregates.base import Aggregate
 from windrow.aggregates.joins import Join, join
 from windrow.engine.algorithm import Algorithm
 from windrow.engine.batch import form_for
-from windrow.engine.kernel import whole
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.inputs import Column
+from windrow.engine.kernel import whole
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_access import OWN, SLICE_E, plain_access
 from windrow.engine.keyed_loops import DONE, NO_ROOM, PolicyRuns, by_policy

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine.kernel import whole
 from windrow.engine.inputs import Column
+from windrow.engine.kernel import whole
 from windrow.engine.row_kernels import arrays_of, compiled, key_of, kinds_of, row_source, scope_of, worth_compiling
 from windrow.engine.row_views import views
 from windrow.errors import WindrowError

@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from windrow.engine.kernel import cached, inlined, whole
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.inputs import Column
+from windrow.engine.kernel import cached, inlined, whole
 from windrow.engine.row_views import numbers, row_class
 
 #: rows that a user's code sees in plain Python before it is worth the second or two that compiling it takes

@@ -15,8 +15,8 @@ import numpy as np
 from windrow.aggregates.base import Aggregate, same
 from windrow.engine.algorithm import Algorithm, Monoid, Operations
 from windrow.engine.columns import Store, allocate, copied, move, read, room, write
-from windrow.engine.kernel import once
 from windrow.engine.forms import Form, interpreted, plain_form
+from windrow.engine.kernel import once
 
 
 @dataclass(slots=True, eq=False)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from windrow.engine import batch, folding
-from windrow.engine.kernel import CompilationFailed, cached_loop, once
 from windrow.engine.inputs import Column
+from windrow.engine.kernel import CompilationFailed, cached_loop, once
 from windrow.engine.state import WindowState, empty
 from windrow.engine.threads import Threads
 from windrow.step.groups import Answer, Group

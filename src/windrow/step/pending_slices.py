@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine.kernel import CompilationFailed
 from windrow.engine.cutting import Edges
 from windrow.engine.grouping import grouped, order_of
 from windrow.engine.inputs import Column
+from windrow.engine.kernel import CompilationFailed
 from windrow.errors import SnapshotError
 from windrow.step import passes
 from windrow.step.groups import NOTHING, Group

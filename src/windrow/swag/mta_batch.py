@@ -15,9 +15,9 @@ import numpy as np
 
 from windrow.aggregates.laws import check_laws
 from windrow.engine import batch
-from windrow.engine.kernel import CompilationFailed, cached, whole
 from windrow.engine.forms import Form
 from windrow.engine.inputs import Column
+from windrow.engine.kernel import CompilationFailed, cached, whole
 from windrow.engine.row_kernels import key_of
 from windrow.errors import StoreError, WindrowError
 
