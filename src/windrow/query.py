@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from windrow.aggregates.adopted import adopted, is_aggregator
 from windrow.aggregates.base import Aggregate
+from windrow.engine.kernel import checked_mode, compiling, tell_a_person
 from windrow.engine.threads import checked
 from windrow.errors import WindrowError
 from windrow.identity import facts
@@ -76,6 +77,9 @@ class Query:
         threads: how many threads `run` uses for a table in this process. None: as many as WINDROW_THREADS says, else
             all cores for a large table and one for a small one. Never changes an answer, not by a bit. Aggregates and
             windows in plain Python run in one.
+        compile: "auto": few rows run at once in plain Python; where compiling is cheaper, the query compiles (a live
+            query in the background). "always" compiles at once, "never" not at all. WINDROW_COMPILE sets it for the
+            process. Never changes an answer, not by a bit.
 
     >>> import windrow
     >>> from windrow import agg, win
@@ -99,6 +103,7 @@ class Query:
         partial: bool = False,
         strict: bool = False,
         threads: int | None = None,
+        compile: str = "auto",
     ) -> None:
         self.named = isinstance(windows, Mapping)
         self.windows: dict[str, Window] = dict(windows) if isinstance(windows, Mapping) else {ONLY: windows}
@@ -111,6 +116,7 @@ class Query:
         self.algorithm, self.store, self.favor = algorithm, store, favor
         self.changes_only, self.partial, self.strict = bool(changes_only), bool(partial), bool(strict)
         self.threads = None if threads is None else checked(threads)
+        self.compile = checked_mode(compile)
         self.report = Report()  # of the last run
         self._check(lateness)
 
@@ -130,7 +136,8 @@ class Query:
 
         `report` tells afterwards how many rows came, went, and were rejected.
         """
-        result, self.report = self._runner(data).run(self, data)
+        result, self.report = compiling(self.compile, self._runner(data).run, self, data)
+        tell_a_person()
         return result
 
     def open(self) -> Any:

@@ -16,15 +16,18 @@ import pickle  # numba's own format for machine code; no state of ours
 import secrets
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching
+from numba.core import caching, event
 from numba.core.bytecode import FunctionIdentity
 
 from windrow.engine import checked  # registers the error model "checked"
+from windrow.engine.background import BACKGROUND
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.kernel import Part
 
@@ -41,6 +44,44 @@ def number_functions_apart() -> None:
 
 number_functions_apart()
 os.register_at_fork(after_in_child=number_functions_apart)
+
+
+#: seconds of compiling that somebody waits for without a word
+SILENT = 1.0
+
+
+class _Watch(event.Listener):
+    """How much was compiled, and how long it took; a thread in the background is not waited for."""
+
+    def __init__(self) -> None:
+        self.seconds, self.kernels, self.depth, self.began = 0.0, 0, 0, 0.0
+
+    def on_start(self, happened: Any) -> None:
+        if threading.current_thread().name != BACKGROUND:
+            self.depth += 1
+            self.began = time.perf_counter() if self.depth == 1 else self.began
+
+    def on_end(self, happened: Any) -> None:
+        if threading.current_thread().name != BACKGROUND:
+            self.depth -= 1
+            if not self.depth:
+                self.seconds += time.perf_counter() - self.began
+                self.kernels += 1
+
+
+_watch = _Watch()
+event.register("numba:compile", _watch)
+
+
+def waited() -> str | None:
+    """What was compiled since this was last asked, where that took long."""
+    seconds, kernels = _watch.seconds, _watch.kernels
+    _watch.seconds, _watch.kernels = 0.0, 0
+    if seconds < SILENT:
+        return None
+    kept = cache_directory()
+    where = f"Kept in {kept} for the next time" if kept else "Set WINDROW_CACHE_DIR to keep them"
+    return f"windrow compiled {kernels} kernels in {seconds:.1f} s. {where}. WINDROW_QUIET=1 hides this line."
 
 
 def dispatcher(part: Part) -> Any:
@@ -126,7 +167,7 @@ class _KernelCache(caching.FunctionCache):
                 super().save_overload(sig, data)
 
 
-def cached(compiled: Any, kernel: Part) -> Any:
+def kept_on_disk(compiled: Any, kernel: Part) -> Any:
     """numba's form of a kernel, kept on disk under the fingerprint of all that it consists of."""
     found = _cache_of(kernel)
     if found is not None:

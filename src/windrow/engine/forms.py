@@ -44,6 +44,7 @@ class Form:
     restores: tuple[bool, ...] = (False,)  # which answers are values of the part's first column
     carries: tuple[int | None, ...] = (None,)  # for each part the number that is a value of its first column
     masked: bool = False  # null rows have a place in it
+    own: bool = False  # a user's functions are in it
     selective: bool = False  # combine gives one of its arguments
     freeze: Callable[[Any], Any] | None = None
     thaw: Callable[[Any], Any] | None = None
@@ -108,6 +109,8 @@ def interpreted(form: Form) -> Form:
         return form
     assert form.dtypes is not None
     get, put, cut = accessors(len(form.dtypes))
+    if form.own:
+        get = _own_numbers(form.dtypes)
 
     def put_link(links, i, value):
         links[i] = value
@@ -117,6 +120,14 @@ def interpreted(form: Form) -> Form:
         put_link=put_link, get_link=operator.getitem, jit=plain, whole=plain, lift_at=_python(form.lift_at),
         store=_python(form.store), mark=_python(form.mark),
     )  # fmt: skip
+
+
+def _own_numbers(dtypes: Sequence[np.dtype]) -> Callable:
+    """`get` for a user's functions, which are given Python's numbers in plain code, too."""
+    scope: dict[str, Any] = {}
+    fields = ", ".join(f"{PYTHON[dtype.name].__name__}(slots[{j}][i])" for j, dtype in enumerate(dtypes))
+    exec(f"def get(slots, i):\n    return ({fields},)", scope)
+    return scope["get"]
 
 
 def _python(function: Any) -> Callable:
@@ -181,17 +192,17 @@ def compiled_form(aggregate: Aggregate, dtypes: Sequence[str], masked: Sequence[
         parts.append(part)
         at += part.width
     own = not all(component.builtin for component, _ in components)
-    made = _assemble(tuple(parts), len(dtypes), own, joined=hasattr(aggregate, "parts"))
+    made = _assemble(tuple(parts), dtypes, own, joined=hasattr(aggregate, "parts"))
     selective = len(parts) == 1 and aggregate.selective and not made.masked
     return replace(
         made,
         signature=(tuple(dtypes), tuple(masked)),
         selective=selective,
-        sized=lambda: replace(_sized(tuple(parts), len(dtypes), own), selective=selective),
+        sized=lambda: replace(_sized(tuple(parts), dtypes, own), selective=selective),
     )
 
 
-def _sized(parts: tuple[_Part, ...], inputs: int, own: bool) -> Form:
+def _sized(parts: tuple[_Part, ...], inputs: Sequence[str], own: bool) -> Form:
     """The form for loops that know how many rows a partial stands for: parts that can do so leave out their count."""
     bare: list[_Part] = []
     for part in parts:
@@ -261,7 +272,7 @@ def _unwrapped(function: Any) -> Callable:
     return function.function if isinstance(function, Wrapped) else function
 
 
-def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, sized: bool = False) -> Form:
+def _assemble(parts: tuple[_Part, ...], inputs: Sequence[str], own: bool, joined: bool, sized: bool = False) -> Form:
     """Generates lift_at, combine, inverse and store over the concatenated columns of all parts.
 
     `sized`: combine takes two numbers of rows more, store and mark one, for the parts that want to be told.
@@ -269,7 +280,10 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, si
     # a user's division by zero raises, as it does in plain Python, and so does an int that leaves 64 bits
     error_model: ErrorModel = "checked" if own else "numpy"
     jit = inlined(error_model)
-    get, put, cut = (jit(f) for f in accessors(sum(part.width for part in parts)))
+    dtypes = tuple(np.dtype(kind) for part in parts for kind in (("int64",) * part.masked + part.dtypes))
+    get, put, cut = accessors(len(dtypes))
+    if own:
+        get = _own_numbers(dtypes)
     scope: dict[str, Any] = {}
     lifts, combines, inverses, stores, marks = [], [], [], [], ["    pass"]
     identity: tuple = ()
@@ -294,7 +308,8 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, si
             scope[f"cast{k}"] = jit(scope[f"cast{k}"])
             cast = f"cast{k}({{}})"
         pair, count = (", na, nb", ", n") if part.sized else ("", "")
-        row = ", ".join(f"columns[{i}][i]" for i in part.columns)
+        # a user's functions get Python's numbers in plain code, too
+        row = ", ".join((PYTHON[inputs[i]].__name__ if own else "") + f"(columns[{i}][i])" for i in part.columns)
         lifted, combined, taken = (
             cast.format(call)
             for call in (f"lift{k}({row})", f"combine{k}(a{inner}, b{inner}{pair})", f"inverse{k}(a{inner}, b{inner})")
@@ -331,10 +346,10 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, si
         combine=jit(scope["combine"]),
         identity=identity,
         inverse=jit(scope["inverse"]) if has_inverse else None,
-        get=get,
-        put=put,
-        cut=cut,
-        take=jit(accessors(inputs)[2]),
+        get=jit(get),
+        put=jit(put),
+        cut=jit(cut),
+        take=jit(accessors(len(inputs))[2]),
         put_link=jit(scope["put_link"]),
         get_link=jit(scope["get_link"]),
         jit=jit,
@@ -342,12 +357,13 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, si
         lift_at=jit(scope["lift_at"]),
         store=jit(scope["store"]),
         mark=jit(scope["mark"]),
-        dtypes=tuple(np.dtype(kind) for part in parts for kind in (("int64",) * part.masked + part.dtypes)),
+        dtypes=dtypes,
         outputs=tuple(np.dtype(part.output) for part in parts),
         checked=tuple(part.masked or part.numeric.defined is not None for part in parts),
         restores=tuple(part.numeric.restores_input for part in parts),
         carries=tuple(_carried(part) for part in parts),
         masked=any(part.masked for part in parts),
+        own=own,
         freeze=_freezer(parts, joined),
         thaw=_thawer(parts, joined),
         total=all(part.numeric.total for part in parts),

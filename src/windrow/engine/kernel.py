@@ -3,44 +3,52 @@
 A kernel is a function over arrays and numbers. Its plain form is the function itself. numba, which compiles it, is not
 even imported before something is compiled: importing it takes longer than a plain run over a few rows.
 
-A kernel compiles (or is loaded from disk) when that is cheaper than to go on interpreting: `Tier` has the constants.
+A kernel compiles, or is loaded from disk, when that is cheaper than to go on interpreting. One call over many rows
+waits for the compiler. Many calls over few rows, as a live query makes them, go on plain while a thread compiles.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, cast
 
 import numpy as np
 
+from windrow.errors import WindrowError
+
 ErrorModel = Literal["checked", "numpy"]  # of users' code, of our own
 Mode = Literal["auto", "always", "never"]
-
 MODES = ("auto", "always", "never")
 
-#: seconds. What a kernel without an aggregate takes to compile, what a loop over an aggregate takes, and what
-#: numba's import takes once a process (measured on a 2-core machine, cold)
-COMPILING, COMPILING_LOOP, IMPORTING = 0.4, 2.0, 0.4
-#: seconds to load a kernel from disk
-LOADING = 0.03
-#: seconds per entry of the longest argument, before a first call has shown it
-PER_ENTRY = 2e-6
-PER_ROW = 20e-6
+#: seconds to compile a kernel without an aggregate, and a loop over an aggregate; to load one from disk; to import
+#: numba once a process (measured on 2 cores)
+COMPILING, COMPILING_LOOP, LOADING, IMPORTING = 0.4, 2.0, 0.03, 0.4
+#: seconds per entry of the longest argument in plain code, before a call has shown it
+PER_ENTRY, PER_ROW = 2e-6, 20e-6
+#: entries from which on a call shows it
+ENOUGH = 100
+
+
+def checked_mode(mode: Any) -> Mode:
+    """The mode, if it is one."""
+    if mode not in MODES:
+        raise WindrowError(f"compile is {', '.join(map(repr, MODES[:-1]))} or {MODES[-1]!r}, not {mode!r}")
+    return cast(Mode, mode)
 
 
 class _Choice(threading.local):
     """What this thread wants."""
 
-    mode: Mode = os.environ.get("WINDROW_COMPILE", "auto")  # type: ignore[assignment]
+    mode: Mode | None = None  # None: as WINDROW_COMPILE says
     plain = 0  # plain kernels that are running: what they call is a part of them
 
 
 _choice = _Choice()
+_plain_threads = 0  # about how many threads want no compiled code: mostly none, so that nobody has to ask further
 _MAKING = threading.RLock()
 
 
@@ -53,14 +61,29 @@ def once(memo: dict, key: Any, make: Callable[[], Any]) -> Any:
     return memo[key]
 
 
-@contextlib.contextmanager
-def compiling(mode: Mode) -> Iterator[None]:
-    """Kernels that this thread calls inside are compiled as `mode` says."""
+def mode_now() -> Mode:
+    """What this thread wants: what `compiling` says, else WINDROW_COMPILE, else "auto"."""
+    return _choice.mode or checked_mode(os.environ.get("WINDROW_COMPILE") or "auto")
+
+
+def compiling(mode: Mode, action: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls `action`. Kernels that it calls are compiled as `mode` says; "auto" leaves it as it is."""
+    if mode == "auto":
+        return action(*arguments)
+    global _plain_threads
     before, _choice.mode = _choice.mode, mode
+    _plain_threads += mode == "never"
     try:
-        yield
+        return action(*arguments)
     finally:
         _choice.mode = before
+        _plain_threads -= mode == "never"
+
+
+def rather_plain(rows: int) -> bool:
+    """Whether a user's functions over so many rows are done before they are compiled. Nobody has compiled them yet."""
+    mode = mode_now()
+    return mode == "never" or (mode == "auto" and rows * PER_ROW < COMPILING_LOOP + IMPORTING)
 
 
 def plain(function: Callable) -> Callable:
@@ -76,10 +99,10 @@ class Part:
     """A function that kernels call. From Python it runs plain."""
 
     def __init__(self, py_func: Callable, targetoptions: dict[str, Any]) -> None:
-        # the names are numba's: a part stands where a dispatcher stood
+        # the names are numba's: a part stands where one of its dispatchers would stand
         self.py_func, self.targetoptions = py_func, targetoptions
-        self._dispatcher: Any = None
         self.__name__, self.__doc__ = py_func.__name__, py_func.__doc__
+        self._dispatcher: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         return self.py_func(*arguments)
@@ -87,21 +110,23 @@ class Part:
     def __repr__(self) -> str:
         return f"<kernel {self.py_func.__qualname__}>"
 
+    def _make(self) -> Any:
+        from windrow.engine.compiler import dispatcher
+
+        return dispatcher(self)
+
     @property
     def dispatcher(self) -> Any:
-        """numba's."""
+        """What numba makes of it."""
         if self._dispatcher is None:
-            from windrow.engine.compiler import dispatcher
-
-            self._dispatcher = dispatcher(self)
+            with _MAKING:
+                self._dispatcher = self._dispatcher or self._make()
         return self._dispatcher
 
     @property
     def _numba_type_(self) -> Any:
         """How numba takes a part that another one calls."""
-        from numba import types
-
-        return types.Dispatcher(self.dispatcher)
+        return self.dispatcher._numba_type_
 
 
 def inlined(error_model: ErrorModel) -> Callable[[Callable], Part]:
@@ -114,21 +139,41 @@ def whole(error_model: ErrorModel) -> Callable[[Callable], Part]:
     return lambda function: Part(function, {"nogil": True, "error_model": error_model})
 
 
+def cached(part: Part) -> Kernel:
+    """A part that Python calls. Compiled, it is kept on disk under a fingerprint of all that it consists of."""
+    return Kernel(part, COMPILING, PER_ENTRY)
+
+
+def cached_loop(part: Any) -> Kernel:
+    """The same for a loop over an aggregate, which takes longer to compile, and longer per row."""
+    return Kernel(part, COMPILING_LOOP, PER_ROW)
+
+
 class Kernel(Part):
-    """A part that Python calls, kept on disk once compiled."""
+    """A part that Python calls: see `cached`."""
 
     def __init__(self, part: Part, compile_seconds: float, per_entry: float) -> None:
         super().__init__(part.py_func, part.targetoptions)
         self.compile_seconds, self.per_entry = compile_seconds, per_entry
         self.spent = 0.0  # seconds of plain runs
-        self.run: Callable | None = None  # the compiled function, once it is there
+        self.run: Callable | None = None  # the compiled function, once it is to be used
+        self.queued = False  # a thread compiles it
+
+    def _make(self) -> Any:
+        from windrow.engine.compiler import kept_on_disk
+
+        return kept_on_disk(super()._make(), self)
 
     def __call__(self, *arguments: Any) -> Any:
-        if self.run is not None:
+        if self.run is not None and (not _plain_threads or mode_now() != "never"):
             return self._compiled(arguments)
         if _choice.plain:
             return self.py_func(*arguments)
-        return self._first(arguments)
+        entries = 1 + longest(arguments)
+        if self._now(entries * self.per_entry, arguments):
+            self.run = self.dispatcher
+            return self._compiled(arguments)
+        return self._plain(arguments, entries)
 
     def _compiled(self, arguments: tuple) -> Any:
         assert self.run is not None
@@ -137,13 +182,7 @@ class Kernel(Part):
         except _numba_errors() as error:
             raise CompilationFailed(str(error)) from error
 
-    def _first(self, arguments: tuple) -> Any:
-        """A call before anything is compiled."""
-        entries = 1 + longest(arguments)
-        if self._wait_for_compiler(self.spent + entries * self.per_entry):
-            with _MAKING:
-                self.run = self.dispatcher
-            return self._compiled(arguments)
+    def _plain(self, arguments: tuple, entries: int) -> Any:
         began = time.perf_counter()
         _choice.plain += 1
         try:
@@ -153,34 +192,47 @@ class Kernel(Part):
             _choice.plain -= 1
             seconds = time.perf_counter() - began
             self.spent += seconds
-            if entries > 100:
+            if entries > ENOUGH:
                 self.per_entry = seconds / entries
 
-    def _wait_for_compiler(self, seconds: float) -> bool:
-        """Whether to compile now, where going on plain has cost or will cost so many seconds."""
-        if _choice.mode != "auto":
-            return _choice.mode == "always"
-        if seconds < (LOADING if "numba" in sys.modules else LOADING + IMPORTING):
+    def _now(self, ahead: float, arguments: tuple) -> bool:
+        """Whether to run compiled at once, where a plain run would take so many seconds."""
+        mode = mode_now()
+        if mode != "auto":
+            return mode == "always"
+        seconds = self.spent + ahead
+        if self.queued or seconds < (LOADING if "numba" in sys.modules else LOADING + IMPORTING):
             return False
-        if seconds > self.compile_seconds:
+        if ahead > self.compile_seconds:
             return True
         from windrow.engine.compiler import on_disk
 
-        return on_disk(self)
+        if on_disk(self):
+            return True
+        if seconds > self.compile_seconds:
+            from windrow.engine.background import compile_later
 
-    @property
-    def dispatcher(self) -> Any:
-        if self._dispatcher is None:
-            from windrow.engine.compiler import cached, dispatcher
-
-            self._dispatcher = cached(dispatcher(self), self)
-        return self._dispatcher
+            self.queued = True
+            compile_later(self, arguments)
+        return False
 
 
 def _numba_errors() -> type[Exception]:
     from numba.core.errors import NumbaError
 
     return NumbaError
+
+
+def tell_a_person() -> None:
+    """One line on stderr where compiling took long, for a person who waited for it."""
+    if "numba" not in sys.modules:
+        return
+    from windrow.engine.compiler import waited
+
+    line = waited()
+    person = line and "WINDROW_QUIET" not in os.environ and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    if person:
+        print(line, file=sys.stderr)
 
 
 def longest(arguments: tuple) -> int:
@@ -193,13 +245,3 @@ def longest(arguments: tuple) -> int:
         elif isinstance(argument, tuple):
             most = max(most, longest(argument))
     return most
-
-
-def cached(function: Any) -> Kernel:
-    """A function that Python calls: plain, or compiled and kept on disk under a fingerprint of all it consists of."""
-    return Kernel(function, COMPILING, PER_ENTRY)
-
-
-def cached_loop(function: Any) -> Kernel:
-    """The same for a loop over an aggregate, which takes longer to compile and longer per row."""
-    return Kernel(function, COMPILING_LOOP, PER_ROW)

@@ -52,15 +52,15 @@ class _Reach(NamedTuple):
 
 
 @cache
-def _reach(dtypes: tuple[str, ...], jit: Callable) -> _Reach:
+def _reach(dtypes: tuple[str, ...], jit: Callable, own: bool) -> _Reach:
     """Generated for the types, because numba wants constant indices into a tuple of columns.
 
     Slots are (addresses of the columns, address of the log's positions, addresses of the log's columns).
     """
     n = len(dtypes)
     fields, everything = range(n), 2 * n + 1
-    scope: dict[str, Any] = {f"read_{kind}": reader(kind) for kind in {"int64", *dtypes}}
-    scope |= {f"write_{kind}": writer(kind) for kind in {"int64", *dtypes}}
+    scope: dict[str, Any] = {f"read_{kind}": reader(kind, None, own) for kind in {"int64", *dtypes}}
+    scope |= {f"write_{kind}": writer(kind, None, own) for kind in {"int64", *dtypes}}
     kept = "".join(
         f"        write_{dtypes[j]}(slots[{n + 1 + j}], n, read_{dtypes[j]}(slots[{j}], i))\n" for j in fields
     )
@@ -96,8 +96,8 @@ def keyed_form(form: Form) -> Form:
 
 def _keyed_form(form: Form) -> Form:
     assert form.dtypes is not None
-    jit, links = form.jit, _reach(("int64",), form.jit)
-    reach = _reach(tuple(dtype.name for dtype in form.dtypes), jit)
+    jit, links = form.jit, _reach(("int64",), form.jit, form.own)
+    reach = _reach(tuple(dtype.name for dtype in form.dtypes), jit, form.own)
     get_one, log_one = links.get, links.log
 
     def put_link(slots, i, value):
@@ -137,11 +137,11 @@ def compiled_access(form: Form, registers: Any, partials: Sequence[str], layout:
     """
     assert form.dtypes is not None
     jit, kinds = form.jit, [dtype.name for dtype in form.dtypes]
-    slots, links = _reach(tuple(kinds), jit), _reach(("int64",), jit)
+    slots, links = _reach(tuple(kinds), jit, form.own), _reach(("int64",), jit, form.own)
     scope: dict[str, Any] = {"Registers": registers, "Store": Store, "Cells": Cells}
     for kind in {"int64", *kinds}:
         # a bool has a word of its own, too
-        scope[f"read_{kind}"], scope[f"write_{kind}"] = reader(kind, 8), writer(kind, 8)
+        scope[f"read_{kind}"], scope[f"write_{kind}"] = reader(kind, 8, form.own), writer(kind, 8, form.own)
     reads, writes = {}, []
     at = OWN
     for name in [name for name in registers._fields if name not in partials]:

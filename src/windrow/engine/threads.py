@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
+from windrow.engine.kernel import compiling, mode_now
 from windrow.errors import WindrowError
 
 #: names the number of threads where a query does not
@@ -63,7 +64,8 @@ class Threads:
             return [work(part) for part in parts]
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.count - 1, "windrow")
-        run = _Run(work, parts)
+        mode = mode_now()
+        run = _Run(lambda part: compiling(mode, work, part), parts)
         futures = [self._pool.submit(run) for _ in range(min(self.count, len(parts)) - 1)]
         try:
             run()

@@ -12,6 +12,7 @@ import numpy as np
 from windrow import frames
 from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column
+from windrow.engine.kernel import rather_plain
 from windrow.engine.threads import Threads, wanted
 from windrow.frames import Frame, Output
 from windrow.local.explain import explain
@@ -59,7 +60,10 @@ class Local:
             and not (frame.rows if column.mask is None else column.mask.any())
         }
         together = frame.rows >= TOGETHER
-        return Batch(query, intake, arrange(query.aggregates, needed, untold=untold, together=together), threads)
+        arrangement = arrange(
+            query.aggregates, needed, untold=untold, together=together, own_plain=rather_plain(frame.rows)
+        )
+        return Batch(query, intake, arrangement, threads)
 
     def explain(self, query: Query, data: Any) -> str:
         if data is None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from windrow import frames
 from windrow.engine.inputs import object_array
+from windrow.engine.kernel import compiling
 from windrow.errors import StoreError, WindrowError
 from windrow.frames import Frame, Output, Values
 from windrow.local.door import FOREVER, Door
@@ -195,7 +196,7 @@ class Live:
         waiting = pending.before()
         lengths = {name: len(values) for name, values in labels.values.items()}
         try:
-            result = action(*arguments)
+            result = compiling(self.query.compile, action, *arguments)
             self._done = _NO_KEYS if self.state is None else self.state.touched
         except BaseException:
             self._done = None

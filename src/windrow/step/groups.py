@@ -171,6 +171,7 @@ def arrange(
     nullable: bool = False,
     untold: Container[str] = (),
     together: bool = False,
+    own_plain: bool = False,
 ) -> Arrangement:
     """The groups for columns like these.
 
@@ -179,6 +180,7 @@ def arrange(
         untold: columns of which no value tells the type.
         together: one kernel for all that compile. It goes through the rows once, and has to be compiled for just this
             set of aggregates; otherwise each has its own, which is on disk as soon as any query has used it.
+        own_plain: users' own aggregates run in plain Python. To know their types takes a compiler.
     """
     wanted, derived = _without_derived(aggregates, columns)
     # nulls in one column: forms with room for them in all, so that there are two kernels to compile, not 2^columns
@@ -204,7 +206,8 @@ def arrange(
         elif own and len(own[0].values):
             check_laws(aggregate, sample_rows(tuple(own)), synthetic=True)
         bound = _by_row_number(aggregate, own, nullable)
-        if aggregate.combines is None and form(*_joined([bound])) is not None:
+        plain = aggregate.combines is not None or (own_plain and not aggregate.builtin)
+        if not plain and form(*_joined([bound])) is not None:
             fast[name] = bound
         else:
             slow[name] = aggregate
