@@ -150,9 +150,9 @@ def test_a_call_over_many_rows_waits_for_the_compiler(monkeypatch: pytest.Monkey
     monkeypatch.setenv("WINDROW_COMPILE", "auto")
     made = cached(whole("numpy")(total))
     made(np.ones(10))
-    assert made.run is None
+    assert not made.ready
     made(np.ones(int(1 + kernel.COMPILING / made.per_entry)))
-    assert made.run is not None
+    assert made.ready
 
 
 def test_many_calls_compile_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +163,7 @@ def test_many_calls_compile_in_the_background(monkeypatch: pytest.MonkeyPatch) -
     assert made(np.ones(10)) == 10.0
     assert made.queued
     background.wait()
-    assert made.run is not None
+    assert made.ready
     assert made(np.ones(10)) == 10.0
 
 
@@ -175,7 +175,7 @@ def test_what_is_on_disk_is_loaded_early(monkeypatch: pytest.MonkeyPatch, tmp_pa
     again = cached(whole("numpy")(total))
     again.spent = kernel.LOADING
     again(np.ones(3))
-    assert again.run is not None and sum(again.dispatcher.stats.cache_hits.values()) == 1
+    assert again.ready and sum(again.dispatcher.stats.cache_hits.values()) == 1
 
 
 def test_never_means_never() -> None:

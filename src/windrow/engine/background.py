@@ -40,7 +40,7 @@ def _work() -> None:
         except Exception:  # the next call says so, where it can be dealt with
             pass
         finally:
-            kernel.run = kernel.dispatcher
+            kernel.ready = True
             del kernel, arguments
             _waiting.task_done()
 

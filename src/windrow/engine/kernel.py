@@ -123,6 +123,13 @@ class Part:
                 self._dispatcher = self._dispatcher or self._make()
         return self._dispatcher
 
+    def compiled(self, *arguments: Any) -> Any:
+        """Calls the compiled form."""
+        try:
+            return self.dispatcher(*arguments)
+        except _numba_errors() as error:
+            raise CompilationFailed(str(error)) from error
+
     @property
     def _numba_type_(self) -> Any:
         """How numba takes a part that another one calls."""
@@ -156,7 +163,7 @@ class Kernel(Part):
         super().__init__(part.py_func, part.targetoptions)
         self.compile_seconds, self.per_entry = compile_seconds, per_entry
         self.spent = 0.0  # seconds of plain runs
-        self.run: Callable | None = None  # the compiled function, once it is to be used
+        self.ready = False  # the compiled form is used
         self.queued = False  # a thread compiles it
 
     def _make(self) -> Any:
@@ -165,22 +172,15 @@ class Kernel(Part):
         return kept_on_disk(super()._make(), self)
 
     def __call__(self, *arguments: Any) -> Any:
-        if self.run is not None and (not _plain_threads or mode_now() != "never"):
-            return self._compiled(arguments)
+        if self.ready and (not _plain_threads or mode_now() != "never"):
+            return self.compiled(*arguments)
         if _choice.plain:
             return self.py_func(*arguments)
         entries = 1 + longest(arguments)
         if self._now(entries * self.per_entry, arguments):
-            self.run = self.dispatcher
-            return self._compiled(arguments)
+            self.ready = True
+            return self.compiled(*arguments)
         return self._plain(arguments, entries)
-
-    def _compiled(self, arguments: tuple) -> Any:
-        assert self.run is not None
-        try:
-            return self.run(*arguments)
-        except _numba_errors() as error:
-            raise CompilationFailed(str(error)) from error
 
     def _plain(self, arguments: tuple, entries: int) -> Any:
         began = time.perf_counter()

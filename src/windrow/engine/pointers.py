@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-_C = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
+_C: dict[str, Any] = {"float64": ctypes.c_double, "int64": ctypes.c_int64, "bool": ctypes.c_bool}
 _NUMPY: dict[str, Any] = {"float64": np.float64, "int64": np.int64, "bool": bool}
 _PYTHON: dict[str, Any] = {"float64": float, "int64": int, "bool": bool}
 

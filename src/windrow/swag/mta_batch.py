@@ -17,7 +17,7 @@ from windrow.aggregates.laws import check_laws
 from windrow.engine import batch
 from windrow.engine.forms import Form
 from windrow.engine.inputs import Column
-from windrow.engine.kernel import CompilationFailed, cached, whole
+from windrow.engine.kernel import CompilationFailed, cached_loop, whole
 from windrow.engine.row_kernels import key_of
 from windrow.errors import StoreError, WindrowError
 
@@ -118,15 +118,15 @@ def _asked(w: Any, policy: Callable, sample: tuple) -> Callable:
     exec(f"def ask(total, old):\n    return bool(policy({made('total')}, {made('old')}))", scope)
     ask = w.form.jit(scope["ask"])
     with contextlib.suppress(ArithmeticError, ValueError, LookupError):  # what it makes of the sample does not matter
-        ask(sample, sample)
+        ask.compiled(sample, sample)
     return ask
 
 
-def run_of(w: Any, name: str, make: Callable[[], Callable]) -> Callable:
+def run_of(w: Any, name: str, make: Callable[[], Any]) -> Callable:
     """A loop over this window's kernel, compiled once a process and kept on disk."""
     key = (type(w), name)
     if key not in w.form.memo:
-        w.form.memo[key] = cached(make())
+        w.form.memo[key] = cached_loop(make())
     return w.form.memo[key]
 
 
