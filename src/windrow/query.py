@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, Protocol
 
 from windrow.aggregates.adopted import adopted, is_aggregator
@@ -51,8 +52,16 @@ class Runner(Protocol):
 
 #: who runs queries, the most particular first; each engine puts itself here when it is imported
 RUNNERS: list[Runner] = []
+#: the engines, which are imported when a query first runs
+ENGINES = ["windrow.local", "windrow.spark"]
 #: how a query is opened for rows as they come, and gone on with from a snapshot
 OPENERS: dict[str, Callable[..., Any]] = {}
+
+
+def _load_engines() -> None:
+    while ENGINES:
+        import_module(ENGINES[0])
+        del ENGINES[0]
 
 
 class Query:
@@ -142,6 +151,7 @@ class Query:
 
     def open(self) -> Any:
         """In this process, batches of rows as they come: `push`, `advance`, `close`, `snapshot`."""
+        _load_engines()
         return OPENERS["open"](self)
 
     def resume(self, snapshot: bytes) -> Any:
@@ -149,6 +159,7 @@ class Query:
 
         A query with a store needs the same store, as the snapshot or the one after it left it.
         """
+        _load_engines()
         return OPENERS["resume"](self, snapshot)
 
     def explain(self, data: Any = None) -> str:
@@ -156,9 +167,11 @@ class Query:
 
         With data, what was measured is beside what was expected.
         """
+        _load_engines()
         return (RUNNERS[-1] if data is None else self._runner(data)).explain(self, data)
 
     def _runner(self, data: Any) -> Runner:
+        _load_engines()
         for runner in RUNNERS:
             if runner.accepts(data):
                 return runner
