@@ -16,7 +16,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate
 from windrow.engine import blocks, driver, short_windows
 from windrow.engine.bounds import row_bounds, time_bounds
-from windrow.engine.compiler import CompilationFailed, cached, once
+from windrow.engine.compiler import COMPILES, CompilationFailed, cached, once
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.forms import Form, compiled_form
 from windrow.engine.inputs import Column, read_columns, read_keys, read_times
@@ -141,7 +141,7 @@ _FORMS: dict[Any, Form | None] = {}
 
 def form_for(aggregate: Aggregate, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Form | None:
     """`compiled_form`, made once a process for all aggregates that do the same."""
-    if "object" in kinds or aggregate.combines is not None:  # combines are counted in plain Python
+    if not COMPILES or "object" in kinds or aggregate.combines is not None:  # combines are counted in plain Python
         return None
     key = _form_key(aggregate, kinds, masked)
     if key not in _FORMS:
