@@ -27,3 +27,7 @@ class StoreUnavailable(StoreError):
 
 class DamagedPage(StoreError):
     """What a store gave back is not what was put there: its checksum, epoch or length is wrong, or it is missing."""
+
+
+class UnsafeFile(WindrowError):
+    """A folder or file of compiled code could have been written by others; the message names it and says what helps."""

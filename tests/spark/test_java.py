@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.spark.processes import SOURCE, environment
-from windrow.engine.compiler import cache_directory
+from windrow.engine.kernel_files import cache_directory
 from windrow.spark import java
 
 SESSION = """

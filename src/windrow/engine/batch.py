@@ -19,7 +19,7 @@ from windrow.engine.bounds import row_bounds, time_bounds
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.forms import Form, compiled_form
 from windrow.engine.inputs import Column, read_columns, read_keys, read_times
-from windrow.engine.kernel import CompilationFailed, cached_loop, once
+from windrow.engine.kernel import CompilationFailed, cached_loop, mode_now, once
 from windrow.engine.state import WindowState, converted, duplicate, grown
 from windrow.errors import WindrowError
 
@@ -142,6 +142,9 @@ _FORMS: dict[Any, Form | None] = {}
 def form_for(aggregate: Aggregate, kinds: tuple[str, ...], masked: tuple[bool, ...]) -> Form | None:
     """`compiled_form`, made once a process for all aggregates that do the same."""
     if "object" in kinds or aggregate.combines is not None:  # combines are counted in plain Python
+        return None
+    parts = getattr(aggregate, "parts", None) or [(aggregate, ())]
+    if not all(part.builtin for part, _ in parts) and mode_now() == "never":  # it takes a compiler to know their types
         return None
     key = _form_key(aggregate, kinds, masked)
     if key not in _FORMS:

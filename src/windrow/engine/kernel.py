@@ -63,6 +63,8 @@ def once(memo: dict, key: Any, make: Callable[[], Any]) -> Any:
 
 def mode_now() -> Mode:
     """What this thread wants: what `compiling` says, else WINDROW_COMPILE, else "auto"."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+        return "never"
     return _choice.mode or checked_mode(os.environ.get("WINDROW_COMPILE") or "auto")
 
 
@@ -207,7 +209,7 @@ class Kernel(Part):
             return True
         from windrow.engine.compiler import on_disk
 
-        if on_disk(self):
+        if on_disk(self, arguments):
             return True
         if seconds > self.compile_seconds:
             from windrow.engine.background import compile_later

