@@ -10,15 +10,17 @@ if TYPE_CHECKING:
     from windrow import errors, local, spark, stores, swag
     from windrow import windows as win
     from windrow.aggregates.base import Aggregate
+    from windrow.local.warming import warm
     from windrow.query import Query
 
 __version__ = "0.1.0"
-__all__ = ["Aggregate", "Query", "agg", "errors", "local", "spark", "stores", "swag", "win"]
+__all__ = ["Aggregate", "Query", "agg", "errors", "local", "spark", "stores", "swag", "warm", "win"]
 
-#: where each name is: imported when it is first asked for, so that `import windrow` and `windrow --help` wait for nothing
+#: where each name is; imported when it is first asked for, so that nobody waits for what is not used
 _HOMES = {
     "Aggregate": "windrow.aggregates.base",
     "Query": "windrow.query",
+    "warm": "windrow.local.warming",
     "agg": "windrow.aggregates",
     "win": "windrow.windows",
 }
@@ -28,7 +30,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'windrow' has no attribute {name!r}")
     module = import_module(_HOMES.get(name, f"windrow.{name}"))
-    found = getattr(module, name) if name[0].isupper() else module
+    found = getattr(module, name, module)
     globals()[name] = found
     return found
 

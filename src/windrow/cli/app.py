@@ -155,6 +155,29 @@ def algorithms(
     cards.show(console(), cards.chosen(words or [], aggregate, out_of_order, worst_case, bulk), as_json)
 
 
+@app.command()
+def warm(
+    query: Annotated[
+        Path | None, typer.Argument(metavar="[QUERY.toml]", help="A query; without one, what everyday queries use.")
+    ] = None,
+    given: Annotated[str | None, typer.Option("--input", "-i", help="With a query: its data, as for run.")] = None,
+    input_form: InputForm = None,
+    allow_code: AllowCode = False,
+    target: Annotated[Path | None, typer.Option("--to", help="Also packs the kernels into this file.")] = None,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="Takes kernels from a file that --to made. It must be one you trust.")
+    ] = None,
+) -> None:
+    """Compiles kernels before they are needed, so that no query waits for the compiler."""
+    from windrow.cli import warming
+
+    if query is None and given is not None:
+        raise Usage("--input goes with a query")
+    if query is not None and given is None:
+        raise Usage("a query needs --input: the kernels depend on the columns' types")
+    warming.warm(query, given, input_form, allow_code, target, source)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line and returns its exit code."""
     return exit_code(app, arguments, program="windrow", name="windrow")

@@ -51,6 +51,20 @@ def planned(file: QueryFile, given: str, input_form: Any, spark: bool) -> str:
     return file.query.explain(table)
 
 
+def few_rows(query: Path, given: str, input_form: Any, allow_code: bool, most: int) -> tuple[Any, Any]:
+    """A query, and at most so many rows of its input."""
+    _need_pyarrow()
+    from windrow.cli.run import Source
+
+    file = QueryFile(query, allow_code=allow_code)
+    rows = _input(file, given, input_form)
+    job = Source(file, rows)
+    table = rows.table(job.columns(job.schema()))
+    job.check_types(table.schema)
+    file.query.store = None
+    return file.query, table.slice(0, most)
+
+
 def _input(file: QueryFile, given: str, form: Any) -> Any:
     from windrow.cli.reading import Input
 

@@ -116,6 +116,6 @@ def _files_of(kernel: Part) -> KernelFiles | None:
     if os.environ.get("WINDROW_CACHE_DIR") == "":
         return None
     with contextlib.suppress(Unhashable):
-        key = fingerprint(kernel, numba.__version__, sys.version, f"checked {checked.VERSION}")
+        key = fingerprint(kernel, numba.__version__, sys.implementation.cache_tag, f"checked {checked.VERSION}")
         return KernelFiles(kernel.py_func.__name__, key)
     return None

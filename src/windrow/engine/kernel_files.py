@@ -69,43 +69,38 @@ class KernelFiles(caching._Cache):
         place = _place_now()
         return "" if place is None else str(place[0])
 
-    def _file(self, sig: Any, codegen: Any) -> str:
-        """The name of the file for a signature, on this machine and with these settings of numba."""
-        parts = (self.fingerprint, tuple(sig), codegen.magic_tuple(), str(config.OPT), config.BOUNDSCHECK)
+    def _files(self, sig: Any, codegen: Any) -> list[str]:
+        """The names of files for a signature: for this machine's CPU, and for any of its architecture."""
+        own = codegen.magic_tuple()
+        return [self._file(sig, own), self._file(sig, (own[0], "generic", ""))]
+
+    def _file(self, sig: Any, target: tuple) -> str:
+        """The name of the file for a signature and a CPU, with these settings of numba."""
+        parts = (self.fingerprint, tuple(sig), target, str(config.OPT), config.BOUNDSCHECK)
         return f"{self.name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:40]}{SUFFIX}"
 
     def has(self, sig: Any, codegen: Any) -> bool:
         """Whether there is a file for a signature, whatever is in it."""
         place = _place_now()
-        return place is not None and os.path.exists(place[0] / self._file(sig, codegen))
+        return place is not None and any(os.path.exists(place[0] / name) for name in self._files(sig, codegen))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
         place = _place_now()
         if place is None:
             return None
-        (folder, key), name = place, self._file(sig, target_context.codegen())
-        try:
-            content = private.read(folder / name)
-        except OSError:
-            return None
-        if content is None:
-            return None
-        signature, body = content[: private.SIGNATURE_BYTES], content[private.SIGNATURE_BYTES :]
-        if not private.same(signature, private.signature(key, name, body)):
-            return None
-        try:
-            found = CompileResult._rebuild(target_context, *pickle.loads(body))
-        except Exception:  # written by a numba that differs in more than its version: compile again
-            return None
-        return found if found.signature.args == tuple(sig) else None
+        for name in self._files(sig, target_context.codegen()):
+            found = _loaded(*place, name, target_context)
+            if found is not None and found.signature.args == tuple(sig):
+                return found
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         place = _place_now()
         # without optimization, kernels hold addresses of this process
         if place is None or data.library.has_dynamic_globals or any(not loop.can_cache for loop in data.lifted):
             return
-        (folder, key), name = place, self._file(sig, data.codegen)
+        (folder, key), name = place, self._file(sig, data.codegen.magic_tuple())
         body = dumps(data._reduce())
         with contextlib.suppress(OSError):  # a full or read-only disk costs the next process a compilation, no more
             private.write(folder / name, private.signature(key, name, body) + body)
@@ -115,3 +110,20 @@ class KernelFiles(caching._Cache):
     def disable(self) -> None: ...
 
     def flush(self) -> None: ...
+
+
+def _loaded(folder: Path, key: bytes, name: str, target_context: Any) -> Any:
+    """The kernel in a file of ours; None where there is none, or it is of no use."""
+    try:
+        content = private.read(folder / name)
+    except OSError:
+        return None
+    if content is None:
+        return None
+    signature, body = content[: private.SIGNATURE_BYTES], content[private.SIGNATURE_BYTES :]
+    if not private.same(signature, private.signature(key, name, body)):
+        return None
+    try:
+        return CompileResult._rebuild(target_context, *pickle.loads(body))
+    except Exception:  # written by a numba that differs in more than its version: compile again
+        return None
