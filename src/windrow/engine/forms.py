@@ -45,6 +45,8 @@ class Form:
     restores: tuple[bool, ...] = (False,)  # which answers are values of the part's first column
     carries: tuple[int | None, ...] = (None,)  # for each part the number that is a value of its first column
     masked: bool = False  # null rows have a place in it
+    parts: tuple[tuple[bool, int], ...] = ()  # of each: whether it counts its rows, then how many more numbers
+    joined: bool = False  # partials are tuples, one for each part
     selective: bool = False  # combine gives one of its arguments
     freeze: Callable[[Any], Any] | None = None
     thaw: Callable[[Any], Any] | None = None
@@ -343,6 +345,8 @@ def _assemble(parts: tuple[_Part, ...], inputs: int, own: bool, joined: bool, si
         restores=tuple(part.numeric.restores_input for part in parts),
         carries=tuple(_carried(part) for part in parts),
         masked=any(part.masked for part in parts),
+        parts=tuple((part.masked, len(part.dtypes)) for part in parts),
+        joined=joined,
         freeze=_freezer(parts, joined),
         thaw=_thawer(parts, joined),
         total=all(part.numeric.total for part in parts),

@@ -28,8 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from windrow.engine.algorithm import Region, Regions
+from windrow.engine.columns import Store
 from windrow.engine.compiler import cached, whole
-from windrow.engine.state import WindowState, grown_ring
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: rows at positions F..E; E is Alg. 1's currInd. vals: Partials; links: Pointers, then `fresh`
@@ -115,14 +116,16 @@ def layout(capacity: int) -> tuple[int, int, int]:
     return capacity, 0, capacity + 1
 
 
-def grow(state: WindowState, capacity: int) -> WindowState:
-    """A bigger ring of partials, and of pointers."""
-    old, bigger = state.store, grown_ring(state, capacity)
-    new = bigger.store
-    for i in range(state.registers.F, state.registers.E):
-        new.links[i & new.mask] = old.links[i & old.mask]
-    new.links[capacity] = old.links[old.mask + 1]
-    return bigger
+def regions(r: Registers, capacity: int) -> Regions:
+    """A ring of partials, a ring of pointers, and `fresh`."""
+    entries = Region(0, capacity - 1, r.F, r.E)
+    return [entries], [], [entries, Region(capacity, 0, 0, 1)]
+
+
+def drop(s: Store, before: Registers, after: Registers) -> None:
+    """Lets go of the oldest rows and their pointers."""
+    s.vals.forget_below(before.F, after.F)
+    s.links.forget_below(before.F, after.F)
 
 
 ALGORITHM = Algorithm(
@@ -142,7 +145,8 @@ ALGORITHM = Algorithm(
         query=3,  # of one range, with each slide
         amortised=("query",),
     ),
-    grow=grow,
+    regions=regions,
+    drop=drop,
 )
 
 
