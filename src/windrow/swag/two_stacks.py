@@ -46,12 +46,12 @@ def kernel(m: Monoid) -> Kernel:
 
     @m.jit
     def query(s, r):
-        older = identity
-        younger = identity
-        if r.front > 0:
-            older = get(s.aggs, r.front - 1)  # Σ_F
-        if r.back > 0:
-            younger = get(s.aggs, s.mask + r.back)  # Σ_B
+        older = get(s.aggs, max(r.front - 1, 0))  # Σ_F
+        younger = get(s.aggs, s.mask + max(r.back, 1))  # Σ_B
+        if r.front == 0:
+            older = identity
+        if r.back == 0:
+            younger = identity
         return combine(older, younger)
 
     @m.jit
