@@ -14,22 +14,26 @@ from windrow.swag.b_int import BInt
 from windrow.swag.counting import counting
 
 
-def texts(w: BInt, first: int, last: int) -> list[str]:
-    return ["".join(partial) if partial else "" for partial in w.s.vals[first:last]]
+def texts(w: BInt, level: int) -> dict[int, str]:
+    """The intervals of a level that are kept, by number."""
+    base = w.capacity >> level
+    kept = ((i, w.s.vals[base + i]) for i in range((w.r.E >> level) + 1))
+    return {i: "".join(partial) for i, partial in kept if partial}
 
 
 def test_levels_of_dyadic_intervals() -> None:
     """Paper 5 Fig. 5: on level l the intervals have 2^l rows, and an insertion writes those that end with its row."""
-    w = BInt(agg.concat(), capacity=8)
+    w = BInt(agg.concat())
     w.insert_many("abcdefg")
-    assert texts(w, 8, 15) == list("abcdefg")
-    assert texts(w, 4, 8) == ["ab", "cd", "ef", ""]
-    assert texts(w, 1, 4) == ["", "abcd", ""]
+    assert texts(w, 0) == dict(enumerate("abcdefg"))
+    assert texts(w, 1) == {0: "ab", 1: "cd", 2: "ef"}
+    assert (texts(w, 2), texts(w, 3)) == ({0: "abcd"}, {})
     w.insert("h")
-    assert texts(w, 1, 8) == ["abcdefgh", "abcd", "efgh", "ab", "cd", "ef", "gh"]
-    w.evict_many(3)
-    w.insert_many("ij")  # the ring goes on: interval 4 of 2 rows lies where interval 0 was
-    assert texts(w, 4, 8) == ["ij", "cd", "ef", "gh"]
+    assert (texts(w, 1)[3], texts(w, 2)[1], texts(w, 3)) == ("gh", "efgh", {0: "abcdefgh"})
+    w.evict_many(3)  # what began before the window goes
+    w.insert_many("ij")
+    assert texts(w, 1) == {2: "ef", 3: "gh", 4: "ij"}
+    assert (texts(w, 2), texts(w, 3)) == ({1: "efgh"}, {})
     assert w.query() == "defghij"
 
 

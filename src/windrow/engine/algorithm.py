@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +20,39 @@ if TYPE_CHECKING:
 
 #: what a kernel sees of a form: combine, identity, inverse, get, put, put_link, jit
 Monoid = Form
+
+
+#: the capacity of a window whose slots are pages (`engine.paged`): positions never come round
+ENDLESS = 1 << 48
+
+
+class Region(NamedTuple):
+    """Entries of a window, from `first` to `stop`: entry i is in slot base + (i & mask)."""
+
+    base: int
+    mask: int
+    first: int
+    stop: int
+
+    def slots(self, first: int, stop: int) -> np.ndarray:
+        """The slots of the entries from `first` to `stop`."""
+        return self.base + (np.arange(first, max(first, stop)) & self.mask)
+
+
+Regions = tuple[list[Region], list[Region], list[Region]]
+
+
+def ring(r: Any, capacity: int) -> Regions:
+    """A ring from register F to register E, of vals, and of aggs where there are some."""
+    entries = [Region(0, capacity - 1, r.F, r.E)]
+    return entries, entries, []
+
+
+def drop_from_ring(s: Any, before: Any, after: Any) -> None:
+    """Lets go of the oldest rows of a ring of pages."""
+    s.vals.forget_below(before.F, after.F)
+    if s.aggs.books:
+        s.aggs.forget_below(before.F, after.F)
 
 
 #: stretches of a ring that a step can touch, for many windows at once
@@ -103,10 +136,19 @@ class Algorithm:
     fused: bool = False  # whole arrays may go through `engine.blocks`
     #: an empty store; None: as `layout` says, with nothing in its slots
     new_store: Callable[[Form, int], object] | None = None
-    #: the same window with room for this many rows; None: the store is a ring from register F to register E
+    #: (registers, capacity) -> where what the window holds lies: in vals, aggs and links
+    regions: Callable[[Any, int], Regions] = ring
+    #: (store of pages, registers before, registers after evictions): lets go of what went
+    drop: Callable[[Any, Any, Any], None] = drop_from_ring
+    #: the same window with room for this many rows, where it does not lie in `regions`
     grow: Callable[[WindowState, int], WindowState] | None = None
     #: (register by name, evictions, inserts) -> the stretches [low, high) of its ring, from F to E, that so many of
     #: them and queries in between can read or write; arrays, with an entry for each window. None: all of it
     touches: Touches | None = None
     #: recomputes what cannot be converted, partial by partial, into another form; None: there is no such thing
     rebuild: Callable[[WindowState], WindowState] | None = None
+
+    @property
+    def endless(self) -> bool:
+        """Whether its entries keep their places while the window grows: then by hand its slots are pages."""
+        return self.grow is None and self.new_store is None

@@ -20,6 +20,7 @@ from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.forms import Form, compiled_form
 from windrow.engine.inputs import Column, read_columns, read_keys, read_times
 from windrow.engine.kernel import CompilationFailed, cached_loop, mode_now, once
+from windrow.engine.paged import closed, is_open
 from windrow.engine.state import WindowState, converted, duplicate, grown
 from windrow.errors import WindrowError
 
@@ -105,6 +106,8 @@ def slide(
 
 def _to_write(state: WindowState, form: Form | None) -> WindowState:
     """The window in this form, in a store of its own unless nothing in the form can raise."""
+    if is_open(state):
+        return closed(state, state.form if form is None else form)
     work = converted(state, form)
     return duplicate(work) if work.store is state.store and not work.form.total else work
 
@@ -301,8 +304,11 @@ def between(
 def _drive(state, run, f, e, data, masks, first, lo, hi, out, valid, done, a, carried):
     """One chunk through the driver; an error names the row and its window."""
     z = a + len(lo)
+    journal = state.form.journal
     if not state.form.compiled:
         lo, hi = lo.tolist(), hi.tolist()
+    if journal is not None:
+        journal.keeps = False  # the store is a copy: where this raises, it is thrown away
     try:
         r, f, e = run(
             state.store, state.registers, f, e, data, masks, first, lo, hi,
@@ -317,6 +323,9 @@ def _drive(state, run, f, e, data, masks, first, lo, hi, out, valid, done, a, ca
             raise OverflowError(f"{error} (the window of row {a + i}: {rows})") from error
         error.add_note(f"in the window of row {a + i}: {rows}")
         raise
+    finally:
+        if journal is not None:
+            journal.keeps = True
     return _after(state, r), f, e
 
 

@@ -73,7 +73,7 @@ def room(slots: Any) -> int:
 
 def move(source: Any, at: np.ndarray, target: Any, to: np.ndarray) -> None:
     """Copies the slots `at` of `source` to the slots `to` of `target`, whatever kind both are."""
-    if isinstance(source, list):
+    if not isinstance(source, tuple):
         for i, j in zip(at.tolist(), to.tolist(), strict=True):
             target[j] = source[i]
         return
@@ -83,12 +83,12 @@ def move(source: Any, at: np.ndarray, target: Any, to: np.ndarray) -> None:
 
 def read(slots: Any, i: int) -> Any:
     """One partial, whichever kind the slots are."""
-    return slots[i] if isinstance(slots, list) else tuple(column[i].item() for column in slots)
+    return tuple(column[i].item() for column in slots) if isinstance(slots, tuple) else slots[i]
 
 
 def write(slots: Any, i: int, partial: Any) -> None:
     """Sets one partial, whichever kind the slots are."""
-    if isinstance(slots, list):
+    if not isinstance(slots, tuple):
         slots[i] = partial
         return
     for column, number in zip(slots, partial, strict=True):
@@ -99,6 +99,6 @@ def copied(store: Store) -> Store:
     """The same store in memory of its own."""
 
     def copy(slots: Any) -> Any:
-        return list(slots) if isinstance(slots, list) else tuple(c.copy() for c in slots)
+        return tuple(c.copy() for c in slots) if isinstance(slots, tuple) else slots.copy()
 
     return Store(copy(store.vals), copy(store.aggs), store.links.copy(), store.mask)

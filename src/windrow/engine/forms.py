@@ -45,6 +45,8 @@ class Form:
     carries: tuple[int | None, ...] = (None,)  # for each part the number that is a value of its first column
     masked: bool = False  # null rows have a place in it
     own: bool = False  # a user's functions are in it
+    parts: tuple[tuple[bool, int], ...] = ()  # of each: whether it counts its rows, then how many more numbers
+    joined: bool = False  # partials are tuples, one for each part
     selective: bool = False  # combine gives one of its arguments
     freeze: Callable[[Any], Any] | None = None
     thaw: Callable[[Any], Any] | None = None
@@ -364,6 +366,8 @@ def _assemble(parts: tuple[_Part, ...], inputs: Sequence[str], own: bool, joined
         carries=tuple(_carried(part) for part in parts),
         masked=any(part.masked for part in parts),
         own=own,
+        parts=tuple((part.masked, len(part.dtypes)) for part in parts),
+        joined=joined,
         freeze=_freezer(parts, joined),
         thaw=_thawer(parts, joined),
         total=all(part.numeric.total for part in parts),

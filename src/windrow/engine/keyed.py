@@ -219,11 +219,10 @@ class KeyedWindows:
         return np.array([self.algorithm.layout(c)[j] if c else 0 for c in different.tolist()], np.int64)[at]
 
     def blocks_of(self, capacity: np.ndarray, j: int) -> np.ndarray:
-        """The sizes of their blocks."""
+        """The sizes of their blocks: no larger than what lies in them."""
         if self.in_rings:
             return capacity if j == 0 else np.zeros_like(capacity)
-        slots = self.slots_of(capacity, j)
-        return np.where(slots > 0, blocks_of(slots), 0)
+        return self.slots_of(capacity, j)
 
     def _enlarge(self, keys: np.ndarray, capacity: np.ndarray) -> None:
         """Larger blocks, with what is in the old ones."""

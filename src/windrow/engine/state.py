@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from windrow.aggregates.base import Aggregate, same
-from windrow.engine.algorithm import Algorithm, Monoid, Operations
-from windrow.engine.columns import Store, allocate, copied, move, read, room, write
+from windrow.engine.algorithm import Algorithm, Monoid, Operations, Region, Regions
+from windrow.engine.columns import Store, allocate, copied, move, room, write
 from windrow.engine.forms import Form, interpreted, plain_form
 from windrow.engine.kernel import once
 
@@ -80,17 +80,30 @@ def empty(algorithm: Algorithm, aggregate: Aggregate, form: Form | None, capacit
 
 def grown(state: WindowState, capacity: int) -> WindowState:
     """The same rows with room for more."""
-    return (state.algorithm.grow or grown_ring)(state, capacity)
+    return (state.algorithm.grow or moved)(state, capacity)
 
 
-def grown_ring(state: WindowState, capacity: int) -> WindowState:
-    """A bigger ring with the same rows at the same positions."""
-    old, new = state.store, new_store(state.algorithm, state.form, capacity)
-    positions = np.arange(state.registers.F, state.registers.E)
-    for before, after in ((old.vals, new.vals), (old.aggs, new.aggs)):
-        if room(before):
-            move(before, positions & old.mask, after, positions & new.mask)
+def moved(state: WindowState, capacity: int) -> WindowState:
+    """A larger store, with the same entries in their places there."""
+    algorithm, old, new = state.algorithm, state.store, new_store(state.algorithm, state.form, capacity)
+    before, after = (regions_of(algorithm, state.registers, size, old) for size in (state.capacity, capacity))
+    for j, (source, target) in enumerate(zip(old[:3], new[:3], strict=True)):
+        for here, there in zip(before[j], after[j], strict=False):
+            positions = here.slots(here.first, here.stop), there.slots(here.first, here.stop)
+            if isinstance(source, np.ndarray):  # links
+                target[positions[1]] = source[positions[0]]
+            else:
+                move(source, positions[0], target, positions[1])
     return replace(state, store=new, capacity=capacity)
+
+
+def regions_of(algorithm: Algorithm, r: Any, capacity: int, store: Store) -> Regions:
+    """Where the window lies; where its algorithm does not say so, that is all of its store."""
+    if algorithm.endless:
+        regions, sizes = algorithm.regions(r, capacity), algorithm.layout(capacity)
+        return tuple(some if size else [] for some, size in zip(regions, sizes, strict=True))  # type: ignore[return-value]
+    vals, aggs, links = ([Region(0, -1, 0, size)] for size in (room(store.vals), room(store.aggs), len(store.links)))
+    return vals, aggs, links
 
 
 def converted(state: WindowState, form: Form | None) -> WindowState:
@@ -98,40 +111,77 @@ def converted(state: WindowState, form: Form | None) -> WindowState:
     if form is state.form or (form is None and not state.form.compiled):
         return state
     algorithm = state.algorithm
-    after = _plain(algorithm, state.aggregate) if form is None else form
+    after = plain_of(state) if form is None else form
     if not len(state):
         return empty(algorithm, state.aggregate, after, state.capacity)
-    convert, old, r = converter(algorithm, state.form, after), state.store, state.registers
+    convert, old = converter(algorithm, state.form, after), state.store
 
     def slots(before: Any) -> Any:
+        columns = recast(before, state.form, after)
+        if columns is not None:
+            return tuple(column.copy() for column in columns)
         new = allocate(after.dtypes, room(before))
-        for i in range(room(before)):
-            write(new, i, convert(read(before, i)))
+        rows = zip(*(c.tolist() for c in before), strict=True) if isinstance(before, tuple) else before
+        for i, partial in enumerate(rows):
+            write(new, i, convert(partial))
         return new
 
     links = np.array(old.links, np.int64) if after.compiled else [int(i) for i in old.links]
-    made = replace(
-        state,
-        form=after,
-        store=Store(slots(old.vals), slots(old.aggs), links, old.mask),
-        registers=r._replace(**{name: convert(getattr(r, name)) for name in algorithm.partial_registers}),
-    )
+    store = Store(slots(old.vals), slots(old.aggs), links, old.mask)
+    made = replace(state, form=after, store=store, registers=converted_registers(state, after))
     return made if algorithm.rebuild is None else algorithm.rebuild(made)
 
 
-def converter(algorithm: Algorithm, before: Form, after: Form) -> Callable[[Any], Any]:
-    """Partials of one form -> partials of another."""
+def converted_registers(state: WindowState, after: Form) -> Any:
+    """The registers, their partials in another form. A partial there stands for the rows of the whole window."""
+    convert = converter(state.algorithm, state.form, after, rows=len(state))
+    return state.registers._replace(
+        **{name: convert(getattr(state.registers, name)) for name in state.algorithm.partial_registers}
+    )
+
+
+def converter(algorithm: Algorithm, before: Form, after: Form, rows: int = 1) -> Callable[[Any], Any]:
+    """Partials of one form -> partials of another. `rows`: how many rows a partial stands for, nulls included."""
     thaw, freeze = before.thaw or same, after.freeze or same
+    if before is after:
+        return same
 
     def convert(partial: Any) -> Any:
         return freeze(thaw(partial))
 
-    def convert_counted(partial: Any) -> Any:  # plain partials carry the number of their rows, columns do not
-        bare = partial if before.compiled else partial and partial[1]
-        made = convert(bare)
-        return made if after.compiled or made is None else (1, made)
+    def count(partial: Any) -> Any:  # plain partials carry the numbers of their rows, columns do not
+        made = thaw(partial)
+        numbers, at = [], 0
+        for masked, width in before.parts:
+            numbers.append(partial[at] if masked else rows)
+            at += masked + width
+        if not before.joined:
+            return None if made is None else (numbers[0], made)
+        return tuple(None if p is None else (n, p) for n, p in zip(numbers, made, strict=True))
 
-    return convert_counted if algorithm.counted else convert
+    def bare(partial: Any) -> Any:
+        if partial is None or not after.joined:
+            return freeze(None if partial is None else partial[1])
+        return freeze(tuple(None if p is None else p[1] for p in partial))
+
+    if not algorithm.counted or before.compiled == after.compiled:
+        return convert
+    return count if before.compiled else bare
+
+
+def recast(columns: Any, before: Form, after: Form) -> tuple[np.ndarray, ...] | None:
+    """Columns of one compiled form as those of another, by vector code; None where the forms differ in more than that
+    one has a place for nulls."""
+    if not (before.compiled and after.compiled) or len(before.parts) != len(after.parts):
+        return None
+    made: list[np.ndarray] = []
+    at = 0
+    for (had, width), (has, wanted) in zip(before.parts, after.parts, strict=True):
+        if width != wanted or (had and not has):
+            return None
+        made += [np.ones(len(columns[0]), np.int64)] * (has and not had) + list(columns[at : at + had + width])
+        at += had + width
+    return tuple(made) if [column.dtype for column in made] == list(after.dtypes or ()) else None
 
 
 def duplicate(state: WindowState) -> WindowState:
@@ -142,3 +192,8 @@ def duplicate(state: WindowState) -> WindowState:
 
 def _plain(algorithm: Algorithm, aggregate: Aggregate) -> Form:
     return plain_form(aggregate, counted=algorithm.counted)
+
+
+def plain_of(state: WindowState) -> Form:
+    """A form in which the window's partials are objects."""
+    return _plain(state.algorithm, state.aggregate)

@@ -100,7 +100,7 @@ class Pool:
         self._given_up: list[tuple[int, int]] = []
 
     def take(self, sizes: np.ndarray) -> np.ndarray:
-        """Blocks of these sizes (`blocks_of`); where they begin."""
+        """Blocks of these sizes; where they begin. Few sizes should differ: a block is used again for its size only."""
         bases = np.empty(len(sizes), np.int64)
         for size in np.unique(sizes).tolist():
             at = np.flatnonzero(sizes == size)

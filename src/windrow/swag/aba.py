@@ -43,12 +43,12 @@ def kernel(m: Monoid) -> Kernel:
 
     @m.jit
     def query(s, r):
-        sigma_f = identity
-        sigma_b = identity
-        if r.F != r.B:
-            sigma_f = get(s.aggs, r.F & s.mask)
-        if r.B != r.E:
-            sigma_b = get(s.aggs, (r.E - 1) & s.mask)
+        sigma_f = get(s.aggs, r.F & s.mask)
+        sigma_b = get(s.aggs, (r.E - 1) & s.mask)
+        if r.F == r.B:
+            sigma_f = identity
+        if r.B == r.E:
+            sigma_b = identity
         return combine(sigma_f, sigma_b)
 
     @m.jit

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterator
-from dataclasses import replace
 
-import numpy as np
-
-from windrow.engine.columns import move, read
-from windrow.engine.state import WindowState, new_store
+from windrow.engine.algorithm import Region, Regions
+from windrow.engine.columns import Store, read
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: the rows are at positions F..E, counted on for ever; interval i of level l covers the positions i·2^l to (i+1)·2^l
@@ -90,13 +87,18 @@ def level_intervals(F: int, E: int, capacity: int) -> Iterator[tuple[int, int, r
         width, size = 2 * width, size // 2
 
 
-def grow(state: WindowState, capacity: int) -> WindowState:
-    """The same intervals on longer levels. None is missing: what is new on top is wider than all rows there are."""
-    old, new, before = state.store, new_store(state.algorithm, state.form, capacity), state.capacity
-    for _width, size, intervals in level_intervals(state.registers.F, state.registers.E, before):
-        at, larger = np.arange(intervals.start, intervals.stop), size * (capacity // before)
-        move(old.vals, size + (at & (size - 1)), new.vals, larger + (at & (larger - 1)))
-    return replace(state, store=new, capacity=capacity)
+def regions(r: Registers, capacity: int) -> Regions:
+    """A level's intervals. Levels that only a larger window has are wider than all rows there are."""
+    levels = level_intervals(r.F, r.E, capacity)
+    return [Region(size, size - 1, at.start, at.stop) for _, size, at in levels], [], []
+
+
+def drop(s: Store, before: Registers, after: Registers) -> None:
+    """Lets go of the intervals that begin before the window; on a level that loses none, nor do those above."""
+    size, first, now = s.mask + 1, before.F, after.F
+    while first < now and size:
+        s.vals.forget_below(size + first, size + now)
+        size, first, now = size >> 1, (first + 1) >> 1, (now + 1) >> 1
 
 
 ALGORITHM = Algorithm(
@@ -114,7 +116,8 @@ ALGORITHM = Algorithm(
         evict=0,
         amortised=("insert",),
     ),
-    grow=grow,
+    regions=regions,
+    drop=drop,
 )
 
 

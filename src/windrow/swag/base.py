@@ -19,6 +19,7 @@ from windrow.engine import batch, snapshot
 from windrow.engine.algorithm import Algorithm, Card, Kernel, Monoid
 from windrow.engine.columns import Store
 from windrow.engine.forms import Form
+from windrow.engine.paged import Paged, closed, is_open, opened
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
 from windrow.errors import SnapshotError
 
@@ -30,7 +31,7 @@ class Swag:
 
     Args:
         aggregate: of `windrow.agg`, or one's own `windrow.Aggregate`.
-        capacity: rows to make room for at once; the window grows beyond it by doubling.
+        capacity: rows to make room for at once. By hand, a window takes the room that its rows need.
     """
 
     algorithm: Algorithm
@@ -67,6 +68,7 @@ class Swag:
         self._start(None, capacity)
         self.carry = batch.Carry()
         self._holding = False  # the journal, over several operations
+        self._known: tuple[Any, Any] | None = None  # registers and partial of the last query, until something changes
         self._sample: list[tuple] | None = None if aggregate.builtin else []
 
     # What an algorithm says of itself.
@@ -99,7 +101,9 @@ class Swag:
         if not len(self):
             raise IndexError("evict from an empty window")
         self._become(None)
+        before = self.r
         self.r = self._step(self.k.evict)
+        self._let_go(before)
 
     def query(self) -> Any:
         """The aggregate of the window, oldest to newest."""
@@ -118,9 +122,11 @@ class Swag:
         """Drops the `count` oldest rows; IndexError, and nothing dropped, where there are fewer."""
         if not 0 <= count <= len(self):
             raise IndexError(f"cannot evict {count} of {len(self)} rows")
+        before = self.r
         with self._all_or_nothing():
             for _ in range(count):
                 self.evict()
+        self._let_go(before)
 
     # Whole arrays.
 
@@ -152,7 +158,7 @@ class Swag:
         answers, state, self.carry = batch.slide(
             self.state, self.carry, columns, window, times=times, keys=keys, closed=closed
         )
-        self._take(state)
+        self._after_batch(state)
         return answers
 
     def slide_between(self, values: Any, lo: Any, hi: Any) -> Any:
@@ -163,7 +169,7 @@ class Swag:
         [1, 6, 7]
         """
         answers, state = batch.slide_between(self.state, batch.read_columns(values), lo, hi)
-        self._take(state)
+        self._after_batch(state)
         return answers
 
     @property
@@ -208,11 +214,12 @@ class Swag:
         def slots(kept: Any) -> Any:
             return [saved(p) for p in kept] if isinstance(kept, list) else kept
 
-        registers = [saved(v) if n in self.partial_registers else v for n, v in self.r._asdict().items()]
-        if self.form.compiled:
-            registers = list(self.r)
-        links = [int(i) for i in self.s.links]
-        return self.form.signature, self.capacity, registers, links, slots(self.s.vals), slots(self.s.aggs)
+        state = closed(self.state, self.form) if is_open(self.state) else self.state
+        s, r = state.store, state.registers
+        partials = () if self.form.compiled else self.partial_registers
+        registers = [saved(v) if n in partials else v for n, v in r._asdict().items()]
+        links = [int(i) for i in s.links]
+        return self.form.signature, state.capacity, registers, links, slots(s.vals), slots(s.aggs)
 
     def _set_state(self, signature: tuple, capacity: int, registers: list, links: list, vals: Any, aggs: Any) -> None:
         load = getattr(self.of, "load", same)
@@ -239,7 +246,12 @@ class Swag:
         """Goes on from this state."""
         if not hasattr(self, "form") or state.form is not self.form:
             self._use(state.form)
+        self._known = None
         self.s, self.r, self.capacity = state.store, state.registers, state.capacity
+
+    def _after_batch(self, state: WindowState) -> None:
+        """Goes on from what a batch has left. Objects go into pages at once: a ring still holds rows that have left."""
+        self._take(state if state.form.compiled or not self.algorithm.endless else opened(state))
 
     def _start(self, form: Form | None, capacity: int) -> None:
         """An empty window in this form of the aggregate; None: objects."""
@@ -267,6 +279,13 @@ class Swag:
         return self.form.lift_at(tuple((value,) for value in row), (None,) * len(row), 0)
 
     def _query(self) -> Any:
+        """The window's partial; asked again while nothing has changed, without a combine."""
+        if self._known is None or self._known[0] is not self.r:
+            partial = self._combined()
+            self._known = self.r, partial
+        return self._known[1]
+
+    def _combined(self) -> Any:
         self._become(None)
         return self._step(self.k.query) if len(self) else self.form.identity
 
@@ -281,14 +300,16 @@ class Swag:
         """Runs one operation; one that raises leaves no trace."""
         journal = self.form.journal
         assert journal is not None
-        if not self._holding:
-            journal.undo.clear()
+        self._known = None
         start = len(journal.undo)
         try:
             return operation(self.s, self.r, *arguments)
         except BaseException:
             journal.rollback(start)
             raise
+        finally:
+            if not self._holding:
+                journal.undo.clear()
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -296,7 +317,6 @@ class Swag:
         self._become(None)
         journal = self.form.journal
         assert journal is not None
-        journal.undo.clear()
         before = self.s, self.r, self.capacity
         self._holding = True
         try:
@@ -307,6 +327,12 @@ class Swag:
             raise
         finally:
             self._holding = False
+            journal.undo.clear()
+
+    def _let_go(self, before: Any) -> None:
+        """Drops what evictions since the registers were `before` have left in the slots."""
+        if self.algorithm.endless and not self._holding:
+            self.algorithm.drop(self.s, before, self.r)
 
     def _grow(self, capacity: int) -> None:
         """The same rows with room for more."""
@@ -314,8 +340,14 @@ class Swag:
 
     def _become(self, form: Form | None) -> None:
         """Carries the window over into another form; None: objects."""
-        if form is not self.form and (form is not None or self.form.compiled):
-            self._take(converted(self.state, form))
+        algorithm = self.algorithm
+        if form is None and (algorithm.endless or (self.form.compiled and algorithm.rebuild is None)):
+            if not isinstance(self.s.vals, Paged):
+                self._take(opened(self.state))
+        elif form is not self.form and (form is not None or self.form.compiled):
+            self._take(
+                converted(self.state, form) if form is None or not is_open(self.state) else closed(self.state, form)
+            )
 
     def _saved(self) -> tuple:
         """All of the state, to come back to."""

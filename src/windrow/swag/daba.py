@@ -10,27 +10,23 @@ from collections import namedtuple
 from dataclasses import replace
 from typing import Any
 
-from windrow.engine.state import WindowState, grown_ring
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: l_F = [F, B) holds l_L = [L, R), l_R = [R, A), l_A = [A, B); l_B = [B, E); cached is Σ_R ⊕ Σ_A since the last flip
 Registers = namedtuple("Registers", "F L R A B E cached")
-VALID = 0  # links[VALID]: aggs[mask + 1] holds the answer of the last query
 
 
 def make_kernel(m: Monoid, caching: bool) -> Kernel:
-    combine, identity, get, put, put_link = m.combine, m.identity, m.get, m.put, m.put_link
-    get_link = m.get_link
+    combine, identity, get, put = m.combine, m.identity, m.get, m.put
 
     @m.jit
     def clear(s):
-        put_link(s.links, VALID, 0)
         return Registers(0, 0, 0, 0, 0, 0, identity)
 
     @m.jit
     def fixup(s, F, L, R, A, B, E, cached):  # Fig. 14 lines 20-32, Fig. 17 lines 15-27
         if F == B:
-            return Registers(F, E, E, E, E, E, cached)
+            return Registers(F, E, E, E, E, E, identity)
         if L == B:  # flip: the old l_F and l_B become l_L and l_R
             L = F
             A = E
@@ -61,33 +57,24 @@ def make_kernel(m: Monoid, caching: bool) -> Kernel:
         if r.B != r.E:
             sigma_b = get(s.aggs, (r.E - 1) & s.mask)
         agg = combine(sigma_b, v)
-        put_link(s.links, VALID, 0)
         put(s.vals, r.E & s.mask, v)
         put(s.aggs, r.E & s.mask, agg)
         return fixup(s, r.F, r.L, r.R, r.A, r.B, r.E + 1, r.cached)
 
     @m.jit
     def evict(s, r):
-        put_link(s.links, VALID, 0)
         return fixup(s, r.F + 1, r.L, r.R, r.A, r.B, r.E, r.cached)
 
     @m.jit
     def query(s, r):
-        answer = identity
-        if caching and get_link(s.links, VALID) == 1:
-            answer = get(s.aggs, s.mask + 1)
-        else:
+        # loads come first, as everywhere in queries: numba counts references to arrays that a branch may load from
+        sigma_f = get(s.aggs, r.F & s.mask)
+        sigma_b = get(s.aggs, (r.E - 1) & s.mask)
+        if r.F == r.B:
             sigma_f = identity
+        if r.B == r.E:
             sigma_b = identity
-            if r.F != r.B:
-                sigma_f = get(s.aggs, r.F & s.mask)
-            if r.B != r.E:
-                sigma_b = get(s.aggs, (r.E - 1) & s.mask)
-            answer = combine(sigma_f, sigma_b)
-            if caching:
-                put(s.aggs, s.mask + 1, answer)
-                put_link(s.links, VALID, 1)
-        return answer
+        return combine(sigma_f, sigma_b)
 
     @m.jit
     def size(r):
@@ -105,14 +92,7 @@ def uncached_kernel(m: Monoid) -> Kernel:
 
 
 def layout(capacity: int) -> tuple[int, int, int]:
-    return capacity, capacity + 1, 1
-
-
-def grow(state: WindowState, capacity: int) -> WindowState:
-    """A bigger ring, without the answer of the last query."""
-    bigger = grown_ring(state, capacity)
-    bigger.store.links[VALID] = 0
-    return bigger
+    return capacity, capacity, 0
 
 
 ALGORITHM = Algorithm(
@@ -132,7 +112,6 @@ ALGORITHM = Algorithm(
         query=1,
     ),
     partial_registers=("cached",),
-    grow=grow,
 )
 
 UNCACHED = replace(

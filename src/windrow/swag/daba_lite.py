@@ -62,9 +62,9 @@ def kernel(m: Monoid) -> Kernel:
 
     @m.jit
     def query(s, r):
-        sigma_f = identity
-        if r.F != r.B:
-            sigma_f = get(s.vals, r.F & s.mask)
+        sigma_f = get(s.vals, r.F & s.mask)
+        if r.F == r.B:
+            sigma_f = identity
         return combine(sigma_f, r.agg_b)
 
     @m.jit

@@ -182,7 +182,7 @@ class FiBA(Swag):
     # Within.
 
     def _counted(self) -> None:
-        self.r = Registers(self.s.n)
+        self.r, self._known = Registers(self.s.n), None
 
     def _state(self) -> tuple:
         """The tree's shape, times and rows: the aggregates follow from them."""

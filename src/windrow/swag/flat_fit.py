@@ -16,6 +16,9 @@ What differs from the print:
   end only moves on), an evicted index is never reached (pointers lead forward), and the window may be of any size.
 - The stack Positions lies in Pointers: on its way forward a query turns the pointers round, on its way back it sets
   them to the end. That is 2n space in all cases, not only for one range (§4.2: up to 2.5n).
+- §3.1 says that partials in the window can be updated. Partials holds most rows only as part of aggregates, so that
+  needs the rows themselves: `FlatFIT(aggregate, updates=True)` keeps them in a third array, 3n in all. Non-FIFO windows
+  (§3.1: rows that come and go out of step) overflow a ring of fixed size; here they do not.
 - wReset (§3.3) is not due at a fixed period with windows of changing size. `fresh` says from which index on no pointer
   has ever been moved: a query that starts there visits every row, and needs neither pointers nor stack.
 """
@@ -23,13 +26,17 @@ What differs from the print:
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from windrow.engine import snapshot
+from windrow.engine.algorithm import Region, Regions, drop_from_ring
+from windrow.engine.columns import Store
 from windrow.engine.kernel import cached, whole
-from windrow.engine.state import WindowState, grown_ring
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: rows at positions F..E; E is Alg. 1's currInd. vals: Partials; links: Pointers, then `fresh`
@@ -81,7 +88,7 @@ def traverse(m: Monoid) -> Callable:
     return answer
 
 
-def kernel(m: Monoid) -> Kernel:
+def make_kernel(m: Monoid, updates: bool) -> Kernel:
     put, put_link = m.put, m.put_link
     answer = traverse(m)
 
@@ -93,6 +100,8 @@ def kernel(m: Monoid) -> Kernel:
     @m.jit
     def insert(s, r, v):
         put(s.vals, r.E & s.mask, v)  # line 22
+        if updates:
+            put(s.aggs, r.E & s.mask, v)
         put_link(s.links, r.E & s.mask, r.E + 1)  # line 23
         return Registers(r.F, r.E + 1)
 
@@ -111,18 +120,32 @@ def kernel(m: Monoid) -> Kernel:
     return Kernel(clear, insert, evict, query, size)
 
 
+def kernel(m: Monoid) -> Kernel:
+    return make_kernel(m, updates=False)
+
+
+def updates_kernel(m: Monoid) -> Kernel:
+    return make_kernel(m, updates=True)
+
+
 def layout(capacity: int) -> tuple[int, int, int]:
     return capacity, 0, capacity + 1
 
 
-def grow(state: WindowState, capacity: int) -> WindowState:
-    """A bigger ring of partials, and of pointers."""
-    old, bigger = state.store, grown_ring(state, capacity)
-    new = bigger.store
-    for i in range(state.registers.F, state.registers.E):
-        new.links[i & new.mask] = old.links[i & old.mask]
-    new.links[capacity] = old.links[old.mask + 1]
-    return bigger
+def updates_layout(capacity: int) -> tuple[int, int, int]:
+    return capacity, capacity, capacity + 1
+
+
+def regions(r: Registers, capacity: int) -> Regions:
+    """A ring of partials (and one of rows), a ring of pointers, and `fresh`."""
+    entries = Region(0, capacity - 1, r.F, r.E)
+    return [entries], [entries], [entries, Region(capacity, 0, 0, 1)]
+
+
+def drop(s: Store, before: Registers, after: Registers) -> None:
+    """Lets go of the oldest rows and their pointers."""
+    drop_from_ring(s, before, after)
+    s.links.forget_below(before.F, after.F)
 
 
 ALGORITHM = Algorithm(
@@ -142,7 +165,17 @@ ALGORITHM = Algorithm(
         query=3,  # of one range, with each slide
         amortised=("query",),
     ),
-    grow=grow,
+    regions=regions,
+    drop=drop,
+)
+
+
+UPDATES = replace(
+    ALGORITHM,
+    name="flat_fit_updates",
+    kernel=updates_kernel,
+    layout=updates_layout,
+    card=replace(ALGORITHM.card, order="FIFO; any row can be rewritten", space="2n, and n pointers"),
 )
 
 
@@ -190,9 +223,28 @@ class FlatFIT(Swag):
     >>> w.insert_many("abcde")
     >>> w.query(), w.query_range(2), w.query_many([1, 3])
     ('abcde', 'de', ['e', 'cde'])
+
+    `FlatFIT(aggregate, updates=True)` keeps the rows, too, so that they can be rewritten:
+
+    >>> w = FlatFIT(agg.concat(), updates=True)
+    >>> w.insert_many("abcde")
+    >>> w.update({2: "B"}); w.query()
+    'aBcde'
     """
 
     algorithm = ALGORITHM
+
+    def __new__(cls, aggregate: Any = None, *, updates: bool = False, capacity: int = 16) -> FlatFIT:
+        return super().__new__(UpdatableFlatFIT if updates else cls)
+
+    def __init__(self, aggregate: Any, *, updates: bool = False, capacity: int = 16) -> None:
+        super().__init__(aggregate, capacity=capacity)
+
+    @classmethod
+    def resume(cls, aggregate: Any, data: bytes) -> Any:
+        """A window that goes on from a snapshot of the same aggregate; `SnapshotError` otherwise."""
+        kind = UpdatableFlatFIT if snapshot.opened(data)[0] == UPDATES.name else cls
+        return super(FlatFIT, kind).resume(aggregate, data)
 
     def query_range(self, rows: int) -> Any:
         """The aggregate of the newest `rows` rows."""
@@ -224,3 +276,36 @@ class FlatFIT(Swag):
             assert i < pointer <= E, (i, pointer, E)
             assert i < fresh or pointer == i + 1, (i, pointer, fresh)
         assert E == F or pointers[E - 1] == E
+
+
+class UpdatableFlatFIT(FlatFIT):
+    """FlatFIT with its rows beside it, any of which can be rewritten: §3.1, "Arrival Order Assumptions"."""
+
+    algorithm = UPDATES
+
+    def update(self, changes: Mapping[int, Any] | Iterable[tuple[int, Any]]) -> None:
+        """Rewrites the rows at these locations, 1 the oldest. No combine; the next query makes up for it.
+
+        Each row that jumps over one of them points at the next row again: that is looked at row by row.
+        """
+        pairs = list(changes.items()) if isinstance(changes, Mapping) else list(changes)
+        new: dict[int, Any] = {}
+        for location, value in pairs:
+            if not 1 <= location <= len(self):
+                raise IndexError(f"location {location} of {len(self)} rows")
+            position = self.r.F + location - 1
+            if position in new:
+                raise ValueError(f"location {location} is given twice")
+            new[position] = self._lift(value if isinstance(value, tuple) else (value,))
+        if new:
+            self._step(self._rewrite, new)
+
+    def _rewrite(self, s: Store, r: Registers, new: dict[int, Any]) -> None:
+        get, put, put_link, mask = self.form.get, self.form.put, self.form.put_link, s.mask
+        for position, partial in new.items():
+            put(s.aggs, position & mask, partial)
+        for before, position in pairwise([r.F - 1, *sorted(new)]):
+            for i in range(before + 1, position + 1):
+                if s.links[i & mask] > position:
+                    put(s.vals, i & mask, get(s.aggs, i & mask))
+                    put_link(s.links, i & mask, i + 1)

@@ -308,7 +308,7 @@ class MonoidTree(Swag):
 
         return policed(self, batch.read_columns(values), policy)
 
-    def _query(self) -> Any:
+    def _combined(self) -> Any:
         return self._step(self.hk.query) if len(self) else None
 
     def _step(self, operation: Callable, *arguments: Any) -> Any:
@@ -317,6 +317,7 @@ class MonoidTree(Swag):
         journal, before = self.hand.journal, self.form
         assert journal is not None
         journal.undo.clear()
+        self._known = None
         try:
             done = operation(self.s, self._registers(self.r, before.thaw), *arguments)
         except BaseException:

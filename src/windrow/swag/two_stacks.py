@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from dataclasses import replace
 
-import numpy as np
-
-from windrow.engine.columns import move
-from windrow.engine.state import WindowState, new_store
+from windrow.engine.algorithm import Region, Regions
+from windrow.engine.columns import Store
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: |s_F| and |s_B|; s_F lies in the lower half of vals and aggs, s_B in the upper, both bottom first
@@ -49,12 +46,12 @@ def kernel(m: Monoid) -> Kernel:
 
     @m.jit
     def query(s, r):
-        older = identity
-        younger = identity
-        if r.front > 0:
-            older = get(s.aggs, r.front - 1)  # Σ_F
-        if r.back > 0:
-            younger = get(s.aggs, s.mask + r.back)  # Σ_B
+        older = get(s.aggs, max(r.front - 1, 0))  # Σ_F
+        younger = get(s.aggs, s.mask + max(r.back, 1))  # Σ_B
+        if r.front == 0:
+            older = identity
+        if r.back == 0:
+            younger = identity
         return combine(older, younger)
 
     @m.jit
@@ -68,14 +65,20 @@ def layout(capacity: int) -> tuple[int, int, int]:
     return 2 * capacity, 2 * capacity, 0
 
 
-def grow(state: WindowState, capacity: int) -> WindowState:
+def regions(r: Registers, capacity: int) -> Regions:
     """Each stack from the beginning of its half on."""
-    old, new, before = state.store, new_store(state.algorithm, state.form, capacity), state.capacity
-    front, back = np.arange(state.registers.front), np.arange(state.registers.back)
-    for source, target in ((old.vals, new.vals), (old.aggs, new.aggs)):
-        move(source, front, target, front)
-        move(source, before + back, target, capacity + back)
-    return replace(state, store=new, capacity=capacity)
+    stacks = [Region(0, capacity - 1, 0, r.front), Region(capacity, capacity - 1, 0, r.back)]
+    return stacks, stacks, []
+
+
+def drop(s: Store, before: Registers, after: Registers) -> None:
+    """Lets go of what was popped; a flip has emptied the back."""
+    went = sum(before) - sum(after)
+    for slots in (s.vals, s.aggs):
+        slots.forget_above(after.front, max(before.front, after.front + went))
+        if after.back < before.back:
+            slots.forget_above(s.mask + 1 + after.back, s.mask + 1 + before.back)
+            slots.source = None  # the flip has written all there is
 
 
 ALGORITHM = Algorithm(
@@ -94,7 +97,8 @@ ALGORITHM = Algorithm(
         query=1,
         amortised=("evict",),
     ),
-    grow=grow,
+    regions=regions,
+    drop=drop,
 )
 
 
