@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from windrow.aggregates.adopted import adopted, is_aggregator
 from windrow.aggregates.base import Aggregate
+from windrow.engine.identity import facts
 from windrow.engine.threads import checked
 from windrow.errors import WindrowError
-from windrow.identity import facts
 from windrow.stores.base import Store
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import TIME, Measure, Window

@@ -19,6 +19,7 @@ from windrow.engine import batch, snapshot
 from windrow.engine.algorithm import Algorithm, Card, Kernel, Monoid
 from windrow.engine.columns import Store
 from windrow.engine.forms import Form
+from windrow.engine.identity import Described, described
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
 from windrow.errors import SnapshotError
 
@@ -175,12 +176,14 @@ class Swag:
 
     def snapshot(self) -> bytes:
         """The window's whole state; `resume` goes on from there, in another process, too."""
-        state = (self.name, self.of.name, *self._state(), batch.carried_state(self.carry))
+        state = (self.name, tuple(described(self.of)), *self._state(), batch.carried_state(self.carry))
         return snapshot.sealed(state)
 
     @classmethod
     def resume(cls, aggregate: Aggregate, data: bytes) -> Any:
         """A window that goes on from a snapshot of the same algorithm and aggregate; `SnapshotError` otherwise.
+
+        The same aggregate: name, options, parts and identity, and of a user's own the code (`engine.identity`).
 
         >>> from windrow import agg, swag
         >>> w = swag.DABA(agg.concat())
@@ -189,11 +192,17 @@ class Swag:
         'abc'
         """
         window = cls(aggregate)
-        algorithm, name, *state, carry = snapshot.opened(data)
-        if (algorithm, name) != (window.name, window.of.name):
+        algorithm, saved, *state, carry = snapshot.opened(data)
+        mine = described(window.of)
+        if not isinstance(saved, tuple):
+            raise SnapshotError(f"the snapshot is of an older windrow, which did not save what {saved} computes")
+        if (algorithm, saved[0]) != (window.name, mine.name):
             raise SnapshotError(
-                f"the snapshot is of {algorithm} with {name}, and cannot go on as {window.name} with {window.of.name}"
+                f"the snapshot is of {algorithm} with {saved[0]}, and cannot go on as {window.name} with {mine.name}"
             )
+        refused = mine.refuses(Described(*saved))
+        if refused:
+            raise SnapshotError(f"the snapshot cannot go on: {refused}")
         window._set_state(*state)
         window.carry = batch.carry_from(carry)
         return window

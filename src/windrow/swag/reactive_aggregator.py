@@ -254,7 +254,7 @@ class ReactiveAggregator(Swag):
         place, back = self._holes.place(front, k), self.r.E
         self._left.add(place)  # first: an entry too many does no harm
         self.r = self._step(self._drop, place)
-        if self.r.E < back:
+        if back > self.r.E:
             self._passed(self.r.E, back - 1)
         else:
             self._holes.add(place)
