@@ -6,7 +6,8 @@ bytecode, constants, defaults, what they are closed over, and the globals that t
 
 * Functions and classes that a user's function calls are followed within its own package; those of other packages, and
   everything in C, count by their names.
-* An object of a user's class counts by the attributes it has now. One that shows nothing of itself counts by its type.
+* An object of a user's class counts by the attributes it has now, a list or dict by what is in it now. So a function
+  that counts its calls is another one after each call. What shows nothing of itself counts by its type.
 * Bytecode belongs to a version of Python. `Described` says so, and leaves functions of two versions uncompared.
 """
 

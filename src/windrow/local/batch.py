@@ -106,7 +106,9 @@ class Batch:
         found = {f.window: f for results in self._stepped(dict(self.windows)) for f in results.ended}
         in_order = [found[name] for name in self.windows]
         if self.query.changes_only:
-            in_order = [some(f, np.flatnonzero(changed(f.key, self._told(f.answers), {}))) for f in in_order]
+            in_order = [
+                some(f, np.flatnonzero(changed(self.query, f.key, self._told(f.answers), {}))) for f in in_order
+            ]
         columns = table(self.query, in_order, self._keys, self.intake.times)
         return frames.build(self.frame, columns), sum(len(f.key) for f in in_order)
 
@@ -170,7 +172,7 @@ class Batch:
             plan = planned(self.query, windows, self.arrangement, self._dtypes(windows), own)
             for window, answers in answers_by_row(plan, *self._rows(ordered), self.threads).items():
                 if self.query.changes_only:
-                    differs[ordered.positions()] |= changed(ordered.key, self._told(answers), {})
+                    differs[ordered.positions()] |= changed(self.query, ordered.key, self._told(answers), {})
                 for name, answer in answers.items():
                     columns[f"{name}_{window}" if self.query.named else name] = output(self._unsorted(ordered, answer))
         declared = [f"{n}_{w}" if self.query.named else n for w in self.windows for n in self.query.aggregates]

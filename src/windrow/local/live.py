@@ -342,7 +342,7 @@ class Live:
     def _once(self, ended: list[Ended]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
         if self.query.changes_only:
-            news = [changed(f.key, self._told(f.answers), self.last[f.window]) for f in ended]
+            news = [changed(self.query, f.key, self._told(f.answers), self.last[f.window]) for f in ended]
             ended = [some(f, np.flatnonzero(new)) for f, new in zip(ended, news, strict=True)]
         return table(self.query, ended, self._keys, self.door.times, self._output)
 
@@ -353,7 +353,7 @@ class Live:
         back = ordered.back()
         for window, answers in results.by_row.items():
             if self.query.changes_only:
-                differs |= changed(ordered.key, self._told(answers), self.last[window])[back]
+                differs |= changed(self.query, ordered.key, self._told(answers), self.last[window])[back]
             for name, answer in answers.items():
                 column = f"{name}_{window}" if self.query.named else name
                 if column in rows.names:

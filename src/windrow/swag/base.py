@@ -20,6 +20,7 @@ from windrow.engine.algorithm import Algorithm, Card, Kernel, Monoid
 from windrow.engine.columns import Store
 from windrow.engine.forms import Form
 from windrow.engine.identity import Described, described
+from windrow.engine.inputs import python_values
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
 from windrow.errors import SnapshotError
 
@@ -265,7 +266,7 @@ class Swag:
     def _try_laws(self, row: tuple) -> None:
         """A user's aggregate is tried on its first rows; `LawError` where it breaks a law."""
         assert self._sample is not None
-        self._sample.append(row)
+        self._sample.append(tuple(python_values(row)))
         if len(self._sample) in (3, 8):
             check_laws(self.of, self._sample, synthetic=True)
         if len(self._sample) == 8:
@@ -273,7 +274,7 @@ class Swag:
 
     def _lift(self, row: tuple) -> Any:
         self._become(None)
-        return self.form.lift_at(tuple((value,) for value in row), (None,) * len(row), 0)
+        return self.form.lift_at(tuple((value,) for value in python_values(row)), (None,) * len(row), 0)
 
     def _query(self) -> Any:
         self._become(None)
