@@ -214,7 +214,7 @@ class Query:
                 raise WindrowError(f"windows are made by windrow.win, and {window!r} is not")
             if not isinstance(name, str) or not name:
                 raise WindrowError(f"a window's name is a text, not {name!r}")
-            if window.measure == TIME and self.time is None:
+            if TIME in window.measures and self.time is None:
                 raise WindrowError(f"{window}: it is measured by event time; name the column, such as time='ts'")
         kinds = {window.per_row for window in self.windows.values()}
         if len(kinds) > 1:

@@ -31,7 +31,6 @@ from windrow.step.state import State
 from windrow.step.step import step
 from windrow.windows.base import TIME, Measure, StepRows
 from windrow.windows.durations import instant
-from windrow.windows.kinds import scaled
 
 _NO_KEYS = np.empty(0, np.int64)
 
@@ -252,7 +251,7 @@ class Live:
     def _begin(self, rows: Held) -> State:
         query = self.query
         arrangement = arrange(query.aggregates, rows.columns, nullable=True)
-        windows = {name: scaled(window, self.door.ticks) for name, window in query.windows.items()}
+        windows = {name: window.scaled(self.door.ticks) for name, window in query.windows.items()}
         dtypes: dict[Measure, np.dtype] = {
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
         }
