@@ -228,6 +228,24 @@ def test_an_eviction_out_of_order_looks_at_few_slots() -> None:
     w.check_invariants()
 
 
+def test_an_interrupt_before_a_hole_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    w, rows = ReactiveAggregator(agg.concat(), capacity=16), letters(16)
+    w.insert_many(rows)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("windrow.swag.holes.Holes.add", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            w.evict_at(3)  # the row is gone all the same
+    del rows[3]
+    w.evict_at(5)
+    del rows[5]
+    assert w.query() == "".join(rows)
+    w.check_invariants()
+
+
 def test_resume_keeps_capacity_and_what_waits() -> None:
     w, rows = ReactiveAggregator(agg.concat(), capacity=64), letters(50)
     w.insert_many(rows)

@@ -227,6 +227,7 @@ class ReactiveAggregator(Swag):
             self.r = self._step(self.k.insert, partial)
 
     def evict(self) -> None:
+        self._become(None)
         front = self.r.F
         super().evict()
         self._passed(front + 1, self.r.F)
@@ -250,8 +251,9 @@ class ReactiveAggregator(Swag):
             self.evict()
             return
         self._become(None)
-        front = self.r.F & self.s.mask
-        place, back = self._holes.place(front, k), self.r.E
+        if self._holes.total != self.r.E - self.r.F - len(self):  # an interrupt came before a hole was counted
+            self._holes = self._found_holes()
+        place, back = self._holes.place(self.r.F & self.s.mask, k), self.r.E
         self._left.add(place)  # first: an entry too many does no harm
         self.r = self._step(self._drop, place)
         if back > self.r.E:
@@ -293,8 +295,7 @@ class ReactiveAggregator(Swag):
             if v not in waiting and v not in self._seam(self.r):
                 true = m.combine(m.get(self.s.vals, 2 * v), m.get(self.s.vals, 2 * v + 1))
                 self._expect(m.get(self.s.vals, v), true, f"T({v}) = T({2 * v}) ⊕ T({2 * v + 1})")
-        holes = [i & mask for i in range(F, E) if not self.s.links[i & mask]]
-        assert {i: c for i, c in self._holes.counts.items() if c} == Holes(n, holes).counts
+        assert {i: c for i, c in self._holes.counts.items() if c} == self._found_holes().counts
 
     # Within.
 
@@ -310,9 +311,12 @@ class ReactiveAggregator(Swag):
     def _set_state(self, *state: Any) -> None:
         *rest, self.minimum, left = state
         super()._set_state(*rest)
-        F, E, _ = self.r
-        self._left = set(left)
-        self._holes = Holes(self.capacity, (i & self.s.mask for i in range(F, E) if not self.s.links[i & self.s.mask]))
+        self._left, self._holes = set(left), self._found_holes()
+
+    def _found_holes(self) -> Holes:
+        """The holes, looked for."""
+        places = (i & self.s.mask for i in range(self.r.F, self.r.E))
+        return Holes(self.capacity, (place for place in places if not self.s.links[place]))
 
     def _close_holes(self) -> None:
         """Before a batch: its driver makes room for rows, not for holes, and knows nothing of what waits."""
