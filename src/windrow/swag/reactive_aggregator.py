@@ -206,6 +206,8 @@ class ReactiveAggregator(Swag):
     """
 
     algorithm = ALGORITHM
+    _left: set[int]  # places that rows have left out of order since the last update
+    _holes: Holes
 
     def __init__(self, aggregate: Aggregate, *, capacity: int = 16) -> None:
         super().__init__(aggregate, capacity=capacity)
@@ -302,8 +304,7 @@ class ReactiveAggregator(Swag):
     def _take(self, state: WindowState) -> None:
         """A new buffer has no holes, and no slot of it waits for an update but those of new rows."""
         super()._take(state)
-        self._left: set[int] = set()
-        self._holes = Holes(self.capacity)
+        self._left, self._holes = set(), Holes(self.capacity)
 
     def _state(self) -> tuple:
         return *super()._state(), self.minimum, sorted(self._left)

@@ -148,7 +148,7 @@ def last(n: Any, every: Any, origin: Any = None, *, on: str | None = None, every
     step, trigger = length("last", "every", every, every_on)
     if within == trigger:
         meant = f"win.sliding({n!r}, every={every!r}{'' if on is None else f', on={on!r}'})"
-        raise WindrowError(f"win.last: n is measured in {within}, and every is, too; that is {meant}")
+        raise WindrowError(f"win.last: every is measured in {within}, as n is; that is {meant}")
     return Last(size, step, _origin(origin, trigger), trigger, within)
 
 
