@@ -142,8 +142,8 @@ MUTANTS = [
         "swag/mta_checkpoint.py",
         ("if layout != LAYOUT:", "if False:"),
         ("if found.window != window:", "if False:"),
-        ("if (found.algorithm, found.aggregate) != (algorithm, described(aggregate)):", "if False:"),
-        ("if mine != found.does and", "if False and"),
+        ("if (found.algorithm, found.aggregate.name) != (algorithm, mine.name):", "if False:"),
+        ("    if refused:", "    if False:"),
     ),
     *m(
         "swag/mta_store.py",

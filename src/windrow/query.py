@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from windrow.aggregates.adopted import adopted, is_aggregator
 from windrow.aggregates.base import Aggregate
+from windrow.engine.identity import facts
 from windrow.engine.kernel import checked_mode, compiling, tell_a_person
 from windrow.engine.threads import checked
 from windrow.errors import WindrowError
-from windrow.identity import facts
 from windrow.stores.base import Store
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import TIME, Measure, Window
@@ -234,7 +234,7 @@ class Query:
                 raise WindrowError(f"windows are made by windrow.win, and {window!r} is not")
             if not isinstance(name, str) or not name:
                 raise WindrowError(f"a window's name is a text, not {name!r}")
-            if window.measure == TIME and self.time is None:
+            if TIME in window.measures and self.time is None:
                 raise WindrowError(f"{window}: it is measured by event time; name the column, such as time='ts'")
         kinds = {window.per_row for window in self.windows.values()}
         if len(kinds) > 1:

@@ -96,7 +96,11 @@ CHANGED = [  # what is in the good query, what stands there instead, what is sai
     (WINDOW, '[window]\nkind = "punctuated"\npredicate = "lenn > 3"\n', ":5: calls.csv has no column 'lenn'"),
     (WINDOW, '[window]\nkind = "landmark"\nbegin = "len > 3"\nevery = 0\n', ":8: every must be more than 0"),
     (WINDOW, '[window]\nkind = "last"\nn = "5 rows"\nevery = "1 hour"\n', ":7: ", "unknown unit 'rows'"),
-    (WINDOW, '[window]\nkind = "last"\nn = 5\nevery = 5\n', ":8: every is a duration such as '5 seconds'"),
+    (
+        WINDOW,
+        '[window]\nkind = "last"\nn = 5\nevery = 5\n',
+        ":8: every is measured in rows, as n is; that is win.sliding(5, every=5)",
+    ),
     (WINDOW, '[window]\nkind = "policy"\nevict = "total.n > 3"\nover = 5\n', ":8: 'over' is a table"),
     (
         WINDOW,

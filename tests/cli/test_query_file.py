@@ -38,6 +38,10 @@ WINDOWS = {
     'kind = "punctuated"\npredicate = "opening"': win.punctuated("opening"),
     'kind = "landmark"\nbegin = "opening"\nevery = "5 minutes"': win.landmark("opening", every="5 minutes"),
     'kind = "last"\nn = 10\nevery = "5 seconds"': win.last(10, every="5 seconds"),
+    'kind = "last"\nn = "10 minutes"\nevery = 100': win.last("10 minutes", every=100),
+    'kind = "last"\nn = 2.5\non = "km"\nevery = 3\nevery_on = "floor"': win.last(
+        2.5, every=3, on="km", every_on="floor"
+    ),
     'kind = "policy"\nevict = "total.n - old.n >= 3"\nover = { n = "count()" }': win.policy(
         SlidePolicy("total.n - old.n >= 3"), over={"n": agg.count()}
     ),

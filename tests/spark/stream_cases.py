@@ -48,6 +48,8 @@ KINDS = {
     "punctuated": win.punctuated("x > 6"),
     "landmark": win.landmark("x > 6", every="3 minutes"),
     "last": win.last(3, every="10 minutes"),
+    "last by time": win.last("9 minutes", every=4),
+    "last by column": win.last(25.0, every="10 minutes", on="m"),
     "policy": win.policy(at_most_five, over={"n": agg.count()}),
     "user-defined": win.user_defined(EveryThird),
     "user-defined by time": win.user_defined(Quiet(20 * SECOND)),

@@ -53,6 +53,8 @@ ONCE = {
     "punctuated": win.punctuated("f2 > 1.2"),
     "landmark": win.landmark("f2 > 1.2", every="3 seconds"),
     "last": win.last(3, every="10 seconds"),
+    "last by time": win.last("9 seconds", every=4),
+    "last by column": win.last(6, every="10 seconds", on="i2"),
     "own": win.user_defined(Bursts),
     "own by time": win.user_defined(Quiet(4_000_000)),
     "own by eviction": win.user_defined(Marked(4)),

@@ -167,6 +167,10 @@ def test_locations_are_checked() -> None:
             fat.suffix(wrong)
         with pytest.raises(IndexError):
             fat.update({wrong: "x"})
+        with pytest.raises(IndexError):
+            fat.range(wrong, 2)
+        with pytest.raises(IndexError):
+            fat.range(2, wrong)
     with pytest.raises(ValueError, match="twice"):
         fat.update([(1, "x"), (1, "y")])
     assert fat.aggregate() == "abc"
@@ -193,6 +197,8 @@ def test_update_prefix_suffix_wherever_the_buffer_turns() -> None:
         turned += (fat.r.E - 1) % 8 < fat.r.F % 8
         for i in range(1, len(rows) + 1):
             assert (fat.prefix(i), fat.suffix(i)) == ("".join(rows[:i]), "".join(rows[i - 1 :]))
+            j = rnd.randint(i, len(rows))
+            assert fat.range(i, j) == "".join(rows[i - 1 : j])
         assert fat.aggregate() == ("".join(rows) or None)
     assert turned > 100 and fat.capacity == 8
 
@@ -278,3 +284,36 @@ def test_compiled_goes_on_by_hand() -> None:
     fat.update({1: 0})
     fat.check_invariants()
     assert fat.query() == sum(range(81, 100))
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 64])
+def test_any_range_takes_at_most_2_log_n_combines(n: int) -> None:
+    concat = counting(agg.concat())
+    rows = letters(n)
+    fat = FlatFAT.new(concat, rows)
+    for i in range(1, n + 1):
+        for j in range(i, n + 1):
+            concat.combines = 0
+            assert fat.range(i, j) == "".join(rows[i - 1 : j])
+            assert concat.combines <= 2 * math.log2(n)
+
+
+def test_every_call_by_hand_goes_on_after_a_batch() -> None:
+    """After a slide, and after one that was refused."""
+    for refused in (False, True):
+        for call, answer in (
+            (lambda fat: fat.update({}), None),
+            (lambda fat: fat.update({1: 1}), None),
+            (lambda fat: fat.prefix(2), 6 + 7),
+            (lambda fat: fat.suffix(3), 8 + 9),
+            (lambda fat: fat.range(2, 3), 7 + 8),
+        ):
+            fat = FlatFAT(agg.sum())
+            fat.slide(np.arange(10), 4)
+            if refused:
+                with pytest.raises(OverflowError):
+                    fat.slide(np.full(6, 2**62), 4)
+                with pytest.raises(TypeError):
+                    fat.slide(["text"], 4)
+            assert call(fat) == answer
+            fat.check_invariants()

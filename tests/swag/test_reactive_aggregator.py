@@ -182,6 +182,8 @@ def test_rows_leave_in_any_order() -> None:
             if rnd.random() < asked:
                 assert w.query() == ("".join(rows) or None), (seed, step)
                 w.check_invariants()
+            if step % 50 == 49:
+                w = ReactiveAggregator.resume(agg.concat(), w.snapshot())
 
 
 def test_out_of_order_eviction_costs_one_path() -> None:
@@ -193,6 +195,72 @@ def test_out_of_order_eviction_costs_one_path() -> None:
     w.evict_at(30)
     w.query()
     assert concat.combines == 6
+
+
+@pytest.mark.parametrize("m", [1, 7, 32, 128, 500])
+def test_evictions_out_of_order_keep_theorem_4_2(m: int) -> None:
+    """m of them and one query are one update: m(1 + ⌈log(n/m)⌉) combines."""
+    n = 1024
+    concat, rnd = counting(agg.concat()), random.Random(m)
+    w, rows = ReactiveAggregator(concat, capacity=n), letters(n)
+    w.insert_many(rows)
+    w.query()
+    concat.combines = 0
+    for _ in range(m):
+        k = rnd.randrange(1, len(rows))
+        w.evict_at(k)
+        del rows[k]
+    assert concat.combines == 0
+    assert w.query() == "".join(rows)
+    assert concat.combines <= m * (1 + math.ceil(math.log2(n / m)))
+    w.check_invariants()
+
+
+def test_an_eviction_out_of_order_looks_at_few_slots() -> None:
+    """O(log n): nothing but the row's own slot is read or written in the buffer, and log n counts of holes."""
+    w = ReactiveAggregator(agg.max(), capacity=2**12)
+    w.insert_many(range(2**12))
+    w.query()
+    for k in range(2000, 10, -7):  # never the front or the back
+        w.evict_at(k)
+        assert w.form.journal is not None and len(w.form.journal.undo) <= 4
+    assert len(w._holes.counts) <= 2**12
+    w.check_invariants()
+
+
+def test_an_interrupt_before_a_hole_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    w, rows = ReactiveAggregator(agg.concat(), capacity=16), letters(16)
+    w.insert_many(rows)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("windrow.swag.holes.Holes.add", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            w.evict_at(3)  # the row is gone all the same
+    del rows[3]
+    w.evict_at(5)
+    del rows[5]
+    assert w.query() == "".join(rows)
+    w.check_invariants()
+
+
+def test_resume_keeps_capacity_and_what_waits() -> None:
+    w, rows = ReactiveAggregator(agg.concat(), capacity=64), letters(50)
+    w.insert_many(rows)
+    w.query()
+    for k in (40, 3, 17, 30):
+        w.evict_at(k)
+        del rows[k]
+    again = ReactiveAggregator.resume(agg.concat(), w.snapshot())
+    again.check_invariants()
+    assert (again.capacity, again.minimum) == (64, 64)
+    again.evict_at(20)
+    del rows[20]
+    assert again.query() == "".join(rows)
+    again.evict_many(40)
+    assert (again.capacity, again.query()) == (64, "".join(rows[40:]))  # room for 64 rows was asked for
 
 
 def test_bad_calls_change_nothing() -> None:
@@ -224,13 +292,17 @@ def test_a_combine_that_raises_leaves_the_window_as_it_was() -> None:
     w.insert_many("gh")
     before = list(w.s.vals), list(w.s.links), w.r
     when[:] = ["gh"]
-    for call in (w.query, lambda: w.evict_at(2)):
-        with pytest.raises(RuntimeError):
-            call()
-        assert (list(w.s.vals), list(w.s.links), w.r) == before
-        w.check_invariants()
+    with pytest.raises(RuntimeError):
+        w.query()
+    assert (list(w.s.vals), list(w.s.links), w.r) == before
+    w.check_invariants()
+    w.evict_at(2)  # makes no combine
+    before = list(w.s.vals), list(w.s.links), w.r
+    with pytest.raises(RuntimeError):
+        w.query()
+    assert (list(w.s.vals), list(w.s.links), w.r) == before
+    w.check_invariants()
     when.clear()
-    w.evict_at(2)
     assert w.query() == "abdefgh"
 
 

@@ -281,8 +281,8 @@ def test_a_combine_that_raises_leaves_the_window_as_it_was() -> None:
             bomb[0] = False
             assert window.query() == ("".join(content) or None)
             window.check_invariants()
+        before = window.snapshot()  # the content of `bomb` is a part of what `careful` is
         bomb[0] = True
-        before = window.snapshot()
         with pytest.raises(RuntimeError):
             window.slide(list("xyz"), 1000)
         bomb[0] = False

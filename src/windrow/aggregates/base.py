@@ -147,6 +147,8 @@ class Aggregate:
     chooses = False
     #: of which precision its answers over Decimals are, for engines that fix it before there are rows
     decimals: Decimals = "quotient"
+    #: its answer is a set: the order of the items means nothing
+    unordered = False
     #: its answers can be read off others
     derived_from: Derivation | None = None
 
@@ -288,6 +290,7 @@ class Builtin(Aggregate):
         carries_label: bool = False,
         chooses: bool = False,
         decimals: Decimals | None = None,
+        unordered: bool = False,
         derived_from: Derivation | None = None,
     ) -> None:
         super().__init__(lift, combine, lower, inverse=inverse, commutative=commutative, selective=selective, name=name)
@@ -296,7 +299,7 @@ class Builtin(Aggregate):
         self.dump, self.load = dump, load  # partial <-> what a snapshot can hold
         self.carries_label, self.chooses = carries_label, chooses or carries_label
         self.decimals = decimals or ("input" if self.chooses else "quotient")
-        self.derived_from = derived_from
+        self.unordered, self.derived_from = unordered, derived_from
         self.lift, self.combine, self.lower = self.monoid_lift, self.monoid_combine, self.monoid_lower
         self.inverse = None if inverse is None else self.monoid_inverse
         self.identity = None

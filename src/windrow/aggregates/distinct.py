@@ -55,7 +55,7 @@ def load_counts(data: Any) -> tuple:
     return tuple((canonical(value), count) for value, count in data)
 
 
-COLLECT_SET = Builtin("collect_set", lift_key, merge_keys, list, empty=[], load=load_keys)
+COLLECT_SET = Builtin("collect_set", lift_key, merge_keys, list, empty=[], load=load_keys, unordered=True)
 COUNT_DISTINCT = Builtin(
     "count_distinct", lift_set, union, len, commutative=True, empty=0, dump=dump_set, load=load_set
 )
@@ -66,7 +66,8 @@ MODE = Builtin("mode", lift_pair, merge_counts, lower_mode, load=load_counts, de
 def collect_set(*columns: str) -> Aggregate:
     """The distinct values as a list, in order of first arrival; nulls are left out, no rows give an empty list.
 
-    The partial is a tuple of the distinct values; not commutative, since the order shows (Spark's is arbitrary).
+    The partial is a tuple of the distinct values; not commutative, since the order shows (Spark's is arbitrary). With
+    `changes_only`, the same values in another order are no change.
 
     >>> from windrow import agg
     >>> a = agg.collect_set(); a.lower(a.combine(a.combine(a.lift(3), a.lift(5)), a.lift(3)))

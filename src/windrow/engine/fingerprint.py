@@ -73,7 +73,7 @@ def _pieces(thing: Any, seen: dict[int, int]) -> Iterable[bytes]:
         for cell in thing.__closure__ or ():
             yield from _pieces(cell.cell_contents, seen)
             yield from _attributes(cell.cell_contents, names, seen)
-        for name in sorted(_global_names(thing.__code__)):
+        for name in sorted(global_names(thing.__code__)):
             if name in thing.__globals__:
                 yield from _pieces((name, thing.__globals__[name]), seen)
                 yield from _attributes(thing.__globals__[name], names, seen)
@@ -94,11 +94,11 @@ def _attributes(thing: Any, names: frozenset[str], seen: dict[int, int]) -> Iter
 
 
 @lru_cache(maxsize=4096)
-def _global_names(code: types.CodeType) -> frozenset[str]:
+def global_names(code: types.CodeType) -> frozenset[str]:
     """The globals that code reads, in functions within it, too."""
     loads = ("LOAD_GLOBAL", "LOAD_NAME")
     found = {step.argval for step in dis.get_instructions(code) if step.opname in loads}
-    return frozenset(found).union(*(_global_names(part) for part in code.co_consts if isinstance(part, types.CodeType)))
+    return frozenset(found).union(*(global_names(part) for part in code.co_consts if isinstance(part, types.CodeType)))
 
 
 @lru_cache(maxsize=4096)

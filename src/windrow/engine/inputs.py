@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ ARROW_NUMBERS = ("bool", "float", "double", *(f"{sign}int{bits}" for sign in (""
 
 #: NaT as a number, the least there is
 NAT = -(2**63)
+TIMES = (np.datetime64, np.timedelta64)
 #: NumPy takes its time to tell a type's name
 KINDS = {"d": "float64", "l": "int64", "?": "bool", "O": "object"}
 
@@ -136,7 +138,7 @@ def _array(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
 
 def from_objects(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Python's objects, None for null, as numbers where all of them are."""
-    listed = list(given)
+    listed = python_values(given)
     there = np.fromiter((value is not None for value in listed), bool, len(listed))
     types = {type(value) for value in listed if value is not None}
     mask = None if there.all() else there
@@ -149,6 +151,13 @@ def from_objects(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
     elif types == {bool}:
         return np.array([bool(v) for v in listed], bool), mask
     return object_array(listed), mask
+
+
+def python_values(values: Iterable[Any]) -> list:
+    """NumPy's numbers as Python's own, which do not wrap; times and durations stay NumPy's, as in columns."""
+    return [
+        value.item() if isinstance(value, np.generic) and not isinstance(value, TIMES) else value for value in values
+    ]
 
 
 def object_array(listed: Any) -> np.ndarray:

@@ -205,13 +205,14 @@ class KeyedWindows:
             store = new_store(self.algorithm, self.form, capacity)
             self.plain.cells[k] = (f, e, o, p, self.kernel.clear(store))
         else:
-            store = self._grown(store, r, capacity)
+            window = self._grown(store, r, capacity)
+            store, self.plain.cells[k] = window.store, (f, e, o, p, window.registers)
         self.plain.stores[k] = store
 
-    def _grown(self, store: Store, r: Any, capacity: int) -> Store:
-        """A larger store with the same slices."""
+    def _grown(self, store: Store, r: Any, capacity: int) -> WindowState:
+        """A larger store with the same slices, and the registers for it: rows may lie elsewhere."""
         before = WindowState(self.algorithm, NO_AGGREGATE, self.form, store, r, store.mask + 1)
-        return grown_window(before, capacity).store
+        return grown_window(before, capacity)
 
     def slots_of(self, capacity: np.ndarray, j: int) -> np.ndarray:
         """How many slots windows of these capacities have; 0: none."""
@@ -240,8 +241,10 @@ class KeyedWindows:
             self._move_rings(keys[filled], before[filled, 0], old[filled])
             return
         for k, base, size in zip(keys[filled].tolist(), before[filled].tolist(), old[filled].tolist(), strict=True):
-            grown_store = self._grown(self.store(base, size), self.registers(k), int(words[k, first + CAPACITY]))
-            self.fill(k, grown_store)
+            window = self._grown(self.store(base, size), self.registers(k), int(words[k, first + CAPACITY]))
+            self.fill(k, window.store)
+            ints = [getattr(window.registers, name) for name in self.fields]  # partials stay as they are
+            words[k, first + OWN : first + OWN + len(ints)] = ints
         for k in keys[~filled].tolist():  # what the algorithm wants to find in its slots
             base, size = words[k, first + VALS : first + VALS + 3].tolist(), int(words[k, first + CAPACITY])
             by_hand(self.algorithm, self.form)[1].clear(self.store(base, size))

@@ -63,12 +63,15 @@ class Walked(NamedTuple):
 class WalkState:
     """What a walk knows of each key, from step to step: words of a table, and a ring of (number, value) a key."""
 
-    def __init__(self, table: Table, dtype: Any, words: Sequence[int] = ()) -> None:
-        """`words`: what the kind's own words begin with, after those that every kind has."""
+    def __init__(self, table: Table, dtype: Any, words: Sequence[int] = (), values: Any = None) -> None:
+        """`words`: what the kind's own words begin with, after those that every kind has.
+
+        `values`: of which type the ring's values are, where that is not the measure's.
+        """
         self.table, self.dtype = table, np.dtype(dtype)
         self.first = table.add([0] * OWN + list(words))
         self.width = OWN + len(words)
-        self.ring = Pool([np.int64, self.dtype])
+        self.ring = Pool([np.int64, self.dtype if values is None else np.dtype(values)])
 
     @property
     def kept(self) -> list[tuple[KeyedWindows, Join]]:

@@ -25,7 +25,6 @@ from windrow.step.results import Results, Seen
 from windrow.step.slices import of_table
 from windrow.step.tables import answers_by_row, stepped, stepped_over
 from windrow.windows.base import TIME, Measure, StepRows, Window
-from windrow.windows.kinds import scaled
 
 #: from so many rows on, one pass for all aggregates is worth a kernel of its own
 TOGETHER = 1 << 24
@@ -82,7 +81,7 @@ class Batch:
         self.query, self.intake, self.arrangement, self.threads = query, intake, arrangement, threads
         self.frame: Frame = intake.frame
         factor = 1000 if intake.times is not None and intake.times.unit == "ns" else 1
-        self.windows = {name: scaled(window, factor) for name, window in query.windows.items()}
+        self.windows = {name: window.scaled(factor) for name, window in query.windows.items()}
         self.dtypes = {m: v.dtype for m, v in intake.measures.items() if m.kind == "column"}
         self.seen: dict[str, Seen] = {}  # for explain
 
@@ -110,7 +109,9 @@ class Batch:
         found = {f.window: f for results in self._stepped(dict(self.windows)) for f in results.ended}
         in_order = [found[name] for name in self.windows]
         if self.query.changes_only:
-            in_order = [some(f, np.flatnonzero(changed(f.key, self._told(f.answers), {}))) for f in in_order]
+            in_order = [
+                some(f, np.flatnonzero(changed(self.query, f.key, self._told(f.answers), {}))) for f in in_order
+            ]
         columns = table(self.query, in_order, self._keys, self.intake.times)
         return frames.build(self.frame, columns), sum(len(f.key) for f in in_order)
 
@@ -119,7 +120,8 @@ class Batch:
         found = self._folded(windows)
         if not found:
             for ordered, some_windows in self.lanes(windows):
-                plan = planned(self.query, some_windows, self.arrangement, self._dtypes(some_windows), {})
+                dtypes = self._dtypes(some_windows)
+                plan = planned(self.query, some_windows, self.arrangement, dtypes, ordered.readable())
                 found.append(stepped(plan, *self._rows(ordered), ordered.size, self.threads))
         for results in found:
             self.seen |= results.seen
@@ -142,7 +144,7 @@ class Batch:
 
     def _measured(self, measure: Measure) -> bool:
         """Whether a window looks at this measure."""
-        return any(w.measure == measure or (w.edges_in_time and measure == TIME) for w in self.windows.values())
+        return any(measure in w.measures or (w.edges_in_time and measure == TIME) for w in self.windows.values())
 
     def _told(self, answers: Mapping[str, Answer]) -> dict[str, Answer]:
         """Answers that can be compared: equal labels have equal numbers, whatever row they are from."""
@@ -174,7 +176,7 @@ class Batch:
             plan = planned(self.query, windows, self.arrangement, self._dtypes(windows), own)
             for window, answers in answers_by_row(plan, *self._rows(ordered), self.threads).items():
                 if self.query.changes_only:
-                    differs[ordered.positions()] |= changed(ordered.key, self._told(answers), {})
+                    differs[ordered.positions()] |= changed(self.query, ordered.key, self._told(answers), {})
                 for name, answer in answers.items():
                     columns[f"{name}_{window}" if self.query.named else name] = output(self._unsorted(ordered, answer))
         declared = [f"{n}_{w}" if self.query.named else n for w in self.windows for n in self.query.aggregates]

@@ -32,7 +32,6 @@ from windrow.step.state import State
 from windrow.step.step import step
 from windrow.windows.base import TIME, Measure, StepRows
 from windrow.windows.durations import instant
-from windrow.windows.kinds import scaled
 
 _NO_KEYS = np.empty(0, np.int64)
 
@@ -253,7 +252,7 @@ class Live:
     def _begin(self, rows: Held) -> State:
         query = self.query
         arrangement = arrange(query.aggregates, rows.columns, nullable=True)
-        windows = {name: scaled(window, self.door.ticks) for name, window in query.windows.items()}
+        windows = {name: window.scaled(self.door.ticks) for name, window in query.windows.items()}
         dtypes: dict[Measure, np.dtype] = {
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
         }
@@ -343,7 +342,7 @@ class Live:
     def _once(self, ended: list[Ended]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
         if self.query.changes_only:
-            news = [changed(f.key, self._told(f.answers), self.last[f.window]) for f in ended]
+            news = [changed(self.query, f.key, self._told(f.answers), self.last[f.window]) for f in ended]
             ended = [some(f, np.flatnonzero(new)) for f, new in zip(ended, news, strict=True)]
         return table(self.query, ended, self._keys, self.door.times, self._output)
 
@@ -354,7 +353,7 @@ class Live:
         back = ordered.back()
         for window, answers in results.by_row.items():
             if self.query.changes_only:
-                differs |= changed(ordered.key, self._told(answers), self.last[window])[back]
+                differs |= changed(self.query, ordered.key, self._told(answers), self.last[window])[back]
             for name, answer in answers.items():
                 column = f"{name}_{window}" if self.query.named else name
                 if column in rows.names:

@@ -116,11 +116,12 @@ def _together(parts: list[np.ndarray]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def changed(key: np.ndarray, answers: Mapping[str, Answer], last: dict[int, tuple]) -> np.ndarray:
+def changed(query: Query, key: np.ndarray, answers: Mapping[str, Answer], last: dict[int, tuple]) -> np.ndarray:
     """Which results, sorted by key, differ from the one before of the same key; `last` goes on to the next batch.
 
     To differ from the result before is to differ from the last one that was sent: what lies between was equal to it.
     """
+    answers = {name: _sorted(a) if query.aggregates[name].unordered else a for name, a in answers.items()}
     n = len(key)
     differs = np.ones(n, bool)
     if not n:
@@ -141,6 +142,15 @@ def changed(key: np.ndarray, answers: Mapping[str, Answer], last: dict[int, tupl
         differs[head] = code not in last or not alike(last[code], _row(answers, head), 0.0)
         last[code] = _row(answers, tail)
     return differs
+
+
+def _sorted(answer: Answer) -> Answer:
+    """Sets that can be compared: the items of equal sets in the same order."""
+
+    def listed(items: Any) -> Any:
+        return None if items is None else sorted(items, key=lambda item: (type(item).__name__, repr(item)))
+
+    return replace(answer, values=object_array([listed(items) for items in answer.values]))
 
 
 def _row(answers: Mapping[str, Answer], i: int) -> tuple:

@@ -163,7 +163,7 @@ class Answered:
         }
         in_order = [_labelled(found[name], labels) for name in query.windows]
         if query.changes_only:
-            in_order = [some(f, np.flatnonzero(changed(f.key, _told(f.answers, frame), {}))) for f in in_order]
+            in_order = [some(f, np.flatnonzero(changed(query, f.key, _told(f.answers, frame), {}))) for f in in_order]
         assert query.time is not None
 
         def key_columns(code: np.ndarray) -> dict[str, frames.Output]:

@@ -19,6 +19,8 @@ from windrow.engine import batch, snapshot
 from windrow.engine.algorithm import Algorithm, Card, Kernel, Monoid
 from windrow.engine.columns import Store
 from windrow.engine.forms import Form
+from windrow.engine.identity import Described, described
+from windrow.engine.inputs import python_values
 from windrow.engine.paged import Paged, closed, is_open, opened
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
 from windrow.errors import SnapshotError
@@ -181,12 +183,14 @@ class Swag:
 
     def snapshot(self) -> bytes:
         """The window's whole state; `resume` goes on from there, in another process, too."""
-        state = (self.name, self.of.name, *self._state(), batch.carried_state(self.carry))
+        state = (self.name, tuple(described(self.of)), *self._state(), batch.carried_state(self.carry))
         return snapshot.sealed(state)
 
     @classmethod
     def resume(cls, aggregate: Aggregate, data: bytes) -> Any:
         """A window that goes on from a snapshot of the same algorithm and aggregate; `SnapshotError` otherwise.
+
+        The same aggregate: name, options, parts and identity, and of a user's own the code (`engine.identity`).
 
         >>> from windrow import agg, swag
         >>> w = swag.DABA(agg.concat())
@@ -195,11 +199,17 @@ class Swag:
         'abc'
         """
         window = cls(aggregate)
-        algorithm, name, *state, carry = snapshot.opened(data)
-        if (algorithm, name) != (window.name, window.of.name):
+        algorithm, saved, *state, carry = snapshot.opened(data)
+        mine = described(window.of)
+        if not isinstance(saved, tuple):
+            raise SnapshotError(f"the snapshot is of an older windrow, which did not save what {saved} computes")
+        if (algorithm, saved[0]) != (window.name, mine.name):
             raise SnapshotError(
-                f"the snapshot is of {algorithm} with {name}, and cannot go on as {window.name} with {window.of.name}"
+                f"the snapshot is of {algorithm} with {saved[0]}, and cannot go on as {window.name} with {mine.name}"
             )
+        refused = mine.refuses(Described(*saved))
+        if refused:
+            raise SnapshotError(f"the snapshot cannot go on: {refused}")
         window._set_state(*state)
         window.carry = batch.carry_from(carry)
         return window
@@ -268,7 +278,7 @@ class Swag:
     def _try_laws(self, row: tuple) -> None:
         """A user's aggregate is tried on its first rows; `LawError` where it breaks a law."""
         assert self._sample is not None
-        self._sample.append(row)
+        self._sample.append(tuple(python_values(row)))
         if len(self._sample) in (3, 8):
             check_laws(self.of, self._sample, synthetic=True)
         if len(self._sample) == 8:
@@ -276,7 +286,7 @@ class Swag:
 
     def _lift(self, row: tuple) -> Any:
         self._become(None)
-        return self.form.lift_at(tuple((value,) for value in row), (None,) * len(row), 0)
+        return self.form.lift_at(tuple((value,) for value in python_values(row)), (None,) * len(row), 0)
 
     def _query(self) -> Any:
         """The window's partial; asked again while nothing has changed, without a combine."""

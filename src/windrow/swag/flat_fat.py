@@ -183,7 +183,7 @@ ALGORITHM = Algorithm(
 
 
 class FlatFAT(Swag):
-    """O(log n) an operation, 2n partials; any prefix and suffix, any row rewritten.
+    """O(log n) an operation, 2n partials; any prefix, suffix and range of rows, any row rewritten.
 
     >>> from windrow import agg
     >>> fat = FlatFAT.new(agg.concat(), "abcdefgh")
@@ -207,6 +207,7 @@ class FlatFAT(Swag):
     def update(self, changes: Mapping[int, Any] | Iterable[tuple[int, Any]]) -> None:
         """Rewrites the rows at these locations, 1 the oldest: at most m(1 + ⌈log(n/m)⌉) combines for m of them."""
         pairs = list(changes.items()) if isinstance(changes, Mapping) else list(changes)
+        self._become(None)
         places = {}
         for location, value in pairs:
             place = (self.r.F + self._location(location) - 1) & self.s.mask
@@ -226,6 +227,17 @@ class FlatFAT(Swag):
     def suffix(self, j: int) -> Any:
         """Rows j to the newest: at most log n combines (twice that where the buffer is inverted)."""
         return self._range(self.r.F + self._location(j) - 1, self.r.E)
+
+    def range(self, i: int, j: int) -> Any:
+        """Rows i to j, 1 the oldest: at most 2 log n combines.
+
+        >>> from windrow import agg
+        >>> FlatFAT.new(agg.concat(), "abcdefgh").range(3, 6)
+        'cdef'
+        """
+        if i > j:
+            raise IndexError(f"rows {i} to {j}: the older one first")
+        return self._range(self.r.F + self._location(i) - 1, self.r.F + self._location(j))
 
     def check_invariants(self) -> None:
         """Each node that may be read holds the aggregate of its rows, (4.2)."""
@@ -255,7 +267,7 @@ class FlatFAT(Swag):
         return location
 
     def _range(self, start: int, end: int) -> Any:
-        """The answer for the ring's positions start to end, of which one is an end of the window."""
+        """The answer for the ring's positions start to end."""
         self._become(None)
         return self._answer(self._step(self._walk, start, end))
 
@@ -270,8 +282,10 @@ class FlatFAT(Swag):
         i, j = start & s.mask, (end - 1) & s.mask
         if i == j:
             return read(s.vals, n + i)
-        if f <= b:
-            return prefix(s.vals, n, j, f) if start == r.F else suffix(s.vals, n, i, b)
+        if f <= b and start == r.F:
+            return prefix(s.vals, n, j, f)
+        if f <= b and end == r.E:
+            return suffix(s.vals, n, i, b)
         if i > j:
             return self.form.combine(suffix(s.vals, n, i, n - 1), prefix(s.vals, n, j, 0))
         return between(s.vals, n, i, j)

@@ -9,24 +9,22 @@ says which pages are of which epoch.
 from __future__ import annotations
 
 import secrets
-import sys
 from typing import Any, NamedTuple
 
 from windrow.aggregates.base import Aggregate
 from windrow.engine import snapshot
-from windrow.engine.fingerprint import Unhashable, fingerprint
+from windrow.engine.identity import Described, described
 from windrow.errors import SnapshotError
 from windrow.swag.mta_pages import Body
 
-KIND, LAYOUT = "windrow tree", 1
+KIND, LAYOUT = "windrow tree", 2
 
 
 class Checkpoint(NamedTuple):
     """What is needed beside the pages."""
 
     algorithm: str
-    aggregate: str  # for people, and to be compared
-    does: str  # a fingerprint of its functions, or ""
+    aggregate: Described
     window: str
     number: int  # of checkpoints of this window
     inserted: int  # rows, since the window was made
@@ -39,28 +37,6 @@ class Checkpoint(NamedTuple):
     note: Any  # the user's
 
 
-def described(aggregate: Aggregate) -> str:
-    """An aggregate by name, with its columns and its parts.
-
-    >>> from windrow import agg
-    >>> described(agg.join(agg.sum("x"), agg.count()))
-    'join(sum(x), count())'
-    """
-    parts = getattr(aggregate, "parts", None)
-    inner = [described(part) for part, _ in parts] if parts else aggregate.columns
-    return f"{aggregate.name}({', '.join(inner)})"
-
-
-def doing(aggregate: Aggregate) -> str:
-    """What its functions do, as far as this Python and this windrow can compare it; "" where they cannot."""
-    parts = [part for part, _ in getattr(aggregate, "parts", None) or [(aggregate, ())]]
-    try:
-        digest = fingerprint([(p.core_lift, p.core_combine, p.core_lower) for p in parts])
-    except Unhashable:
-        return ""
-    return f"{sys.version_info[0]}.{sys.version_info[1]} {sys.modules['windrow'].__version__} {digest}"
-
-
 def new_epoch() -> int:
     """A number that no other life of the window has."""
     return secrets.randbits(63)
@@ -69,6 +45,7 @@ def new_epoch() -> int:
 def sealed(checkpoint: Checkpoint) -> bytes:
     """The checkpoint as a value for the store."""
     state = checkpoint._replace(
+        aggregate=tuple(checkpoint.aggregate),  # type: ignore[arg-type]
         registers=list(map(list, checkpoint.registers.items())),  # type: ignore[arg-type]
         partials=list(checkpoint.partials),  # type: ignore[arg-type]
         tails=[list(tail) for tail in checkpoint.tails],  # type: ignore[misc]
@@ -92,18 +69,20 @@ def opened(value: bytes | None, window: str, algorithm: str, aggregate: Aggregat
         )
     raw = Checkpoint(*state)
     found = raw._replace(
-        registers=dict(raw.registers), partials=Body(*raw.partials), tails=[Body(*tail) for tail in raw.tails]
+        aggregate=Described(*raw.aggregate),
+        registers=dict(raw.registers),
+        partials=Body(*raw.partials),
+        tails=[Body(*tail) for tail in raw.tails],
     )
     if found.window != window:
         raise SnapshotError(f"the checkpoint is of window {found.window!r}, and not of {window!r}")
-    if (found.algorithm, found.aggregate) != (algorithm, described(aggregate)):
+    mine = described(aggregate)
+    if (found.algorithm, found.aggregate.name) != (algorithm, mine.name):
         raise SnapshotError(
-            f"the checkpoint of window {window!r} is of {found.algorithm} with {found.aggregate}, "
-            f"and cannot go on as {algorithm} with {described(aggregate)}"
+            f"the checkpoint of window {window!r} is of {found.algorithm} with {found.aggregate.name}, "
+            f"and cannot go on as {algorithm} with {mine.name}"
         )
-    mine = doing(aggregate)
-    if mine != found.does and mine.split()[:2] == found.does.split()[:2] and mine:
-        raise SnapshotError(
-            f"the checkpoint of window {window!r} is of another {found.aggregate}: its functions or options differ"
-        )
+    refused = mine.refuses(found.aggregate)
+    if refused:
+        raise SnapshotError(f"the checkpoint of window {window!r} cannot go on: {refused}")
     return found

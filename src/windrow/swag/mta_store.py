@@ -22,12 +22,13 @@ import numpy as np
 from windrow.aggregates.base import Aggregate, same
 from windrow.engine import batch, snapshot
 from windrow.engine.columns import copied, move, read, room, write
+from windrow.engine.identity import described
 from windrow.errors import SnapshotError, StoreError, Unsupported
 from windrow.stores.base import Batch, Store
 from windrow.stores.keys import CHECKPOINT, OWNER, PREVIOUS, all_of, of_page, of_window
 from windrow.swag import amta, log_mta, mta_batch, mta_checkpoint, mta_pages
 from windrow.swag.base import Monoid, Swag
-from windrow.swag.mta_checkpoint import Checkpoint, described, doing, new_epoch
+from windrow.swag.mta_checkpoint import Checkpoint, new_epoch
 from windrow.swag.mta_io import Pager
 from windrow.swag.mta_layers import Layered
 from windrow.swag.mta_levels import MonoidTree, TreeKernel
@@ -199,7 +200,6 @@ class Stored(Layered):
         state = Checkpoint(
             algorithm=self.name,
             aggregate=described(self.of),
-            does=doing(self.of),
             window=self.window,
             number=self.number + 1,
             inserted=self.inserted,
@@ -243,7 +243,7 @@ class Stored(Layered):
     def snapshot(self) -> bytes:
         """A checkpoint, and a reference to it: `resume(aggregate, data, store=store)`."""
         number = self.checkpoint(self.note)
-        return snapshot.sealed((self.name, self.of.name, "stored", self.window, number, None))
+        return snapshot.sealed((self.name, tuple(described(self.of)), "stored", self.window, number, None))
 
     def close(self) -> None:
         """Ends the threads of this window. The store stays open; rows since the last checkpoint are given up."""

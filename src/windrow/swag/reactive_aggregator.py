@@ -4,7 +4,8 @@ Paper 1 §5. The leaves of FlatFAT are a circular buffer; a slot not in use hold
 that a row that leaves out of order leaves a hole. Insertions and evictions change leaves only; the next query makes
 one `update` (Alg. 2) of the m slots that changed since the one before, m(1 + ⌈log(n/m)⌉) combines, as RA does when its
 window triggers (§2.3, §5). So a slot that a row leaves and the next one takes, as in each slide of a window as large as
-the buffer, is updated once, and resizing makes no combine of its own.
+the buffer, is updated once, and resizing makes no combine of its own. That holds for rows that leave out of order, too:
+their slots wait in a set (`_left`), and where they are is found among the holes (`holes`) in O(log n).
 
 §5.2 for FIFO windows: there are no holes, nothing is compacted, and the slots to update are two stretches of the ring
 (`settle`), never a list of places. ⊥ is kept all the same: to evict is one write, which the update needs anyway to know
@@ -27,6 +28,7 @@ from windrow.engine.forms import Form
 from windrow.engine.state import WindowState
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 from windrow.swag.flat_fat import walks
+from windrow.swag.holes import Holes
 
 #: rows (and holes) at positions F..E of the ring: front = F mod n, back = (E - 1) mod n; both hold a row.
 #: links: for each slot 1 if it holds a row, then F and E at the last update, and E
@@ -34,7 +36,12 @@ Registers = namedtuple("Registers", "F E tuples")
 
 
 def settle_with(m: Monoid) -> Callable:
-    """`settle(s, F, E)`: Alg. 2 for all slots that changed since it last ran: rows that went and rows that came."""
+    """`settle(s, F, E)`: Alg. 2 for all slots that changed since it last ran: rows that went and rows that came.
+
+    While the buffer is inverted, the nodes above both its back and its front are left out: they would combine newer
+    rows with older ones, in that order, and nobody reads them. Once they are not above both any more, the front has
+    gone past a row below them, so they are among the nodes to update.
+    """
     combine, get, put, get_link, put_link = m.combine, m.get, m.put, m.get_link, m.put_link
 
     @m.jit
@@ -51,18 +58,24 @@ def settle_with(m: Monoid) -> Callable:
             a2, z2 = a1, z1
         if not (gone or come):
             size = 1
+        f, b = F & s.mask, (E - 1) & s.mask
+        inverted = F < E and b < f
         while size > 1:  # a level: the nodes above [a1, z1], then those above [a2, z2] that were not among them
             size >>= 1
             a1 >>= 1
             z1 >>= 1
             a2 >>= 1
             z2 >>= 1
+            f >>= 1
+            b >>= 1
+            seam = size + f if inverted and f == b else 0
             last = min(z1, a1 + size - 1)
             first = max(a2, last + 1)
             skipped = first - last - 1
             for i in range(a1, max(last, min(z2, a1 + size - 1) - skipped) + 1):
                 v = size + ((i if i <= last else i + skipped) & (size - 1))
-                put(s.vals, v, combine(get(s.vals, 2 * v), get(s.vals, 2 * v + 1)))
+                if v != seam:
+                    put(s.vals, v, combine(get(s.vals, 2 * v), get(s.vals, 2 * v + 1)))
 
     return settle
 
@@ -193,6 +206,8 @@ class ReactiveAggregator(Swag):
     """
 
     algorithm = ALGORITHM
+    _left: set[int]  # places that rows have left out of order since the last update
+    _holes: Holes
 
     def __init__(self, aggregate: Aggregate, *, capacity: int = 16) -> None:
         super().__init__(aggregate, capacity=capacity)
@@ -214,7 +229,10 @@ class ReactiveAggregator(Swag):
             self.r = self._step(self.k.insert, partial)
 
     def evict(self) -> None:
+        self._become(None)
+        front = self.r.F
         super().evict()
+        self._passed(front + 1, self.r.F)
         self._shrink()
 
     def evict_many(self, count: int) -> None:
@@ -222,18 +240,28 @@ class ReactiveAggregator(Swag):
             raise IndexError(f"cannot evict {count} of {len(self)} rows")
         self._become(None)
         for _ in range(count):
+            front = self.r.F
             self.r = self._step(self.k.evict)
+            self._passed(front + 1, self.r.F)
         self._shrink()
 
     def evict_at(self, k: int) -> None:
-        """Drops the row that has `k` older ones; it may leave a hole."""
+        """Drops the row that has `k` older ones, in O(log n) and without a combine; it may leave a hole."""
         if not 0 <= k < len(self):
             raise IndexError(f"row {k} of {len(self)}")
         if k == 0:
             self.evict()
             return
         self._become(None)
-        self.r = self._step(self._drop, positions(self.state)[k])
+        if self._holes.total != self.r.E - self.r.F - len(self):  # an interrupt came before a hole was counted
+            self._holes = self._found_holes()
+        place, back = self._holes.place(self.r.F & self.s.mask, k), self.r.E
+        self._left.add(place)  # first: an entry too many does no harm
+        self.r = self._step(self._drop, place)
+        if back > self.r.E:
+            self._passed(self.r.E, back - 1)
+        else:
+            self._holes.add(place)
         self._shrink()
 
     def compact(self) -> None:
@@ -263,35 +291,83 @@ class ReactiveAggregator(Swag):
         for place in range(n):
             kept = read(self.s.vals, n + place)
             assert self.s.links[place] or alike(kept, m.identity, 0.0), f"a[{place + 1}] is not ⊥: {kept}"
-        waiting = {(n + (i & mask)) >> level for i in [*range(F0, F), *range(E0, E)] for level in range(n.bit_length())}
+        changed = {i & mask for i in (*range(F0, F), *range(E0, E))} | self._left
+        waiting = {(n + place) >> level for place in changed for level in range(n.bit_length())}
         for v in range(1, n):
-            if v not in waiting:
+            if v not in waiting and v not in self._seam(self.r):
                 true = m.combine(m.get(self.s.vals, 2 * v), m.get(self.s.vals, 2 * v + 1))
                 self._expect(m.get(self.s.vals, v), true, f"T({v}) = T({2 * v}) ⊕ T({2 * v + 1})")
+        assert {i: c for i, c in self._holes.counts.items() if c} == self._found_holes().counts
 
     # Within.
 
+    def _take(self, state: WindowState) -> None:
+        """A new buffer has no holes, and no slot of it waits for an update but those of new rows."""
+        super()._take(state)
+        self._left, self._holes = set(), Holes(self.capacity)
+
+    def _state(self) -> tuple:
+        return *super()._state(), self.minimum, sorted(self._left)
+
+    def _set_state(self, *state: Any) -> None:
+        *rest, self.minimum, left = state
+        super()._set_state(*rest)
+        self._left, self._holes = set(left), self._found_holes()
+
+    def _found_holes(self) -> Holes:
+        """The holes, looked for."""
+        places = (i & self.s.mask for i in range(self.r.F, self.r.E))
+        return Holes(self.capacity, (place for place in places if not self.s.links[place]))
+
     def _close_holes(self) -> None:
-        """Before a batch: its driver makes room for rows, not for holes."""
-        if len(self) < self.r.E - self.r.F:
+        """Before a batch: its driver makes room for rows, not for holes, and knows nothing of what waits."""
+        if self._left or len(self) < self.r.E - self.r.F:
             self.compact()
 
-    def _drop(self, s: Store, r: Any, position: int) -> Any:
-        """One row out of order: ⊥ in its leaf, and Alg. 2 for its path."""
+    def _passed(self, start: int, end: int) -> None:
+        """The positions from start to end are outside of the window now; they were holes."""
+        for position in range(start, end):
+            self._holes.add(position & self.s.mask, -1)
+
+    def _drop(self, s: Store, r: Any, place: int) -> Any:
+        """One row out of order: ⊥ in its leaf."""
         form, n = self.form, self.capacity
-        settle_with(form)(s, r.F, r.E)
-        v = n + (position & s.mask)
-        form.put(s.vals, v, form.identity)
-        form.put_link(s.links, position & s.mask, 0)
-        while v > 1:
-            v >>= 1
-            form.put(s.vals, v, form.combine(form.get(s.vals, 2 * v), form.get(s.vals, 2 * v + 1)))
+        form.put(s.vals, n + place, form.identity)
+        form.put_link(s.links, place, 0)
         E = r.E
         while not s.links[(E - 1) & s.mask]:  # holes at the back are room again
             E -= 1
-        form.put_link(s.links, n + 1, E)
+        form.put_link(s.links, n + 1, min(E, s.links[n + 1]))
         form.put_link(s.links, n + 2, E)
         return Registers(r.F, E, r.tuples - 1)
+
+    def _query(self) -> Any:
+        if not self._left or not len(self):
+            return super()._query()
+        self._become(None)
+        answer = self._step(self._settled)
+        self._left.clear()
+        return answer
+
+    def _settled(self, s: Store, r: Any) -> Any:
+        """Alg. 2, level by level, each node once, for rows that left out of order and all others that came or went."""
+        form, n = self.form, self.capacity
+        (F, E, _), (F0, E0) = r, s.links[n : n + 2]
+        changed = (*range(max(F0, F - n), F), *range(max(E0, E - n), E))
+        nodes, seam = {n + (i & s.mask) for i in changed} | {n + place for place in self._left}, self._seam(r)
+        while nodes := {v >> 1 for v in nodes if v > 1}:
+            for v in sorted(nodes - seam):
+                form.put(s.vals, v, form.combine(form.get(s.vals, 2 * v), form.get(s.vals, 2 * v + 1)))
+        form.put_link(s.links, n, F)
+        form.put_link(s.links, n + 1, E)
+        return self.k.query(s, r)
+
+    def _seam(self, r: Any) -> set[int]:
+        """The nodes above both the back and the front while the buffer is inverted."""
+        v, w = self.capacity + (r.F & self.s.mask), self.capacity + ((r.E - 1) & self.s.mask)
+        if r.F == r.E or v <= w:
+            return set()
+        return {v >> level for level in range(1, self.capacity.bit_length()) if v >> level == w >> level}
 
     def _ready(self, more: int) -> None:
         """Room for `more` rows at the back, §5.1.1: compact if at most 3/4 of the slots hold rows, else resize."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,6 +92,19 @@ class Window:
     def bounds(self, state: WalkState, runs: Runs, rows: StepRows) -> ByRow:
         """For windows by row: the rows of each row's window."""
         raise NotImplementedError
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """All that it is measured along: one measure, for most kinds."""
+        return (self.measure,)
+
+    def scaled(self, factor: int) -> Window:
+        """The same window over a time column with `factor` ticks a microsecond."""
+        if self.measure != TIME:
+            return self
+        lengths = [part for part in ("range", "every", "origin", "gap", "tick") if hasattr(self, part)]
+        changed: Any = replace  # every kind is a dataclass, which the base cannot say
+        return changed(self, **{part: getattr(self, part) * factor for part in lengths})
 
     @property
     def numbers_rows(self) -> bool:

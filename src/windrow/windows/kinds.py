@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
-from windrow.windows.base import TIME, Window
 from windrow.windows.landmark import Landmark
 from windrow.windows.last import Last
 from windrow.windows.policy import Policy
@@ -16,14 +12,5 @@ from windrow.windows.trailing import Trailing
 from windrow.windows.user_defined import Evicting, UserDefined
 
 __all__ = [
-    "Evicting", "Landmark", "Last", "Periodic", "Policy", "Punctuated", "Session", "Trailing", "UserDefined", "scaled",
+    "Evicting", "Landmark", "Last", "Periodic", "Policy", "Punctuated", "Session", "Trailing", "UserDefined",
 ]  # fmt: skip
-
-
-def scaled(window: Window, factor: int) -> Window:
-    """The same window over a time column with `factor` ticks a microsecond."""
-    if factor == 1 or getattr(window, "measure", None) != TIME:
-        return window
-    lengths = ("range", "every", "origin", "gap", "tick")
-    changed: Any = replace  # every kind is a dataclass, which the base cannot say
-    return changed(window, **{part: getattr(window, part) * factor for part in lengths if hasattr(window, part)})

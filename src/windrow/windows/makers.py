@@ -120,19 +120,36 @@ def landmark(begin: Any, every: Any) -> Landmark:
     return Landmark(Predicate.parse(begin), step, measure)
 
 
-def last(n: int, every: Any, origin: Any = None) -> Last:
-    """Every so often the last n rows: which those are is not known when they come (paper 3 §3.2).
+def last(n: Any, every: Any, origin: Any = None, *, on: str | None = None, every_on: str | None = None) -> Last:
+    """Every so often the last rows: which those are is not known when they come (paper 3 §3.2).
+
+    What stays in the window and when it is reported are measured each by itself (paper 1 §2.2): in rows, in time, or
+    along a column. Where both are of one measure, use `sliding`.
+
+    Args:
+        n: what stays: a number of rows, a duration, or a number with `on`. Rows leave that are a duration (or as far
+            along the column) behind the newest one.
+        every: when it is reported: at each multiple of a duration, after each so many rows, or with `every_on` where
+            the column comes to a multiple of a number; if a row has come since the report before.
+        origin: where the multiples are counted from.
+        on: the column that `n` is measured along.
+        every_on: the column that `every` is measured along.
+
+    Columns are taken as the rows come, by time. A row without a value there stands where the row before it stands.
 
     >>> str(last(10, every="5 seconds"))
     'last 10 rows every 5 seconds'
+    >>> str(last("10 minutes", every=100))
+    'last 10 minutes every 100 rows'
+    >>> str(last(2.5, every="1 minute", on="km"))
+    'last 2.5 of km every 1 minute'
     """
-    rows, rows_measure = length("last", "n", n, None)
-    if rows_measure != ROWS:
-        raise WindrowError(f"win.last: n is a number of rows, not {n!r}")
-    step, measure = length("last", "every", every, None)
-    if measure != TIME:
-        raise WindrowError(f"win.last: every is a duration such as '5 seconds', not {every!r} (rows: win.sliding)")
-    return Last(int(rows), int(step), _origin(origin, TIME))
+    size, within = length("last", "n", n, on)
+    step, trigger = length("last", "every", every, every_on)
+    if within == trigger:
+        meant = f"win.sliding({n!r}, every={every!r}{'' if on is None else f', on={on!r}'})"
+        raise WindrowError(f"win.last: every is measured in {within}, as n is; that is {meant}")
+    return Last(size, step, _origin(origin, trigger), trigger, within)
 
 
 def policy(evict: Callable[[Any, Any], bool], over: Mapping[str, Aggregate]) -> Policy:

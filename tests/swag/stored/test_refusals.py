@@ -31,7 +31,7 @@ def test_refusals():
     for aggregate, cls, name, word in (
         (agg.max(), AMTA, "w", r"window 'w' is of amta with top_k\(\), and cannot go on as amta with max\(\)"),
         (agg.top_k(k=3), LogMTA, "w", "is of amta with .* cannot go on as log_mta"),
-        (agg.top_k(k=4), AMTA, "w", "functions or options differ"),
+        (agg.top_k(k=4), AMTA, "w", "its functions, options, parts or identity differ"),
         (agg.top_k(k=3), AMTA, "v", "'v' has no checkpoint"),
     ):
         with pytest.raises(SnapshotError, match=word):
@@ -61,10 +61,10 @@ def test_another_layout_is_refused(monkeypatch):
     store = stores.memory()
     w = small(AMTA, text, store)
     w.insert("a")
-    monkeypatch.setattr(mta_checkpoint, "LAYOUT", 2)
+    monkeypatch.setattr(mta_checkpoint, "LAYOUT", 3)
     w.checkpoint()
-    monkeypatch.setattr(mta_checkpoint, "LAYOUT", 1)
-    with pytest.raises(SnapshotError, match="layout version 2, this windrow reads version 1"):
+    monkeypatch.setattr(mta_checkpoint, "LAYOUT", 2)
+    with pytest.raises(SnapshotError, match="layout version 3, this windrow reads version 2"):
         AMTA.open(text, store)
 
 
