@@ -113,15 +113,19 @@ def numeric_range(dtypes: Sequence[str]) -> Numeric:
 
 
 MAX = Builtin(
-    "max", lift_self, combine_max, the_first, commutative=True, selective=True, chooses=True, numeric=numeric_max
+    "max", lift_self, combine_max, the_first, commutative=True, selective=True, result="input", numeric=numeric_max
 )
 MIN = Builtin(
-    "min", lift_self, combine_min, the_first, commutative=True, selective=True, chooses=True, numeric=numeric_min
+    "min", lift_self, combine_min, the_first, commutative=True, selective=True, result="input", numeric=numeric_min
 )
-MAX_COUNT = Builtin("max_count", lift_once, combine_max_count, the_second, commutative=True, numeric=numeric_max_count)
-MIN_COUNT = Builtin("min_count", lift_once, combine_min_count, the_second, commutative=True, numeric=numeric_min_count)
+MAX_COUNT = Builtin(
+    "max_count", lift_once, combine_max_count, the_second, commutative=True, result="int64", numeric=numeric_max_count
+)
+MIN_COUNT = Builtin(
+    "min_count", lift_once, combine_min_count, the_second, commutative=True, result="int64", numeric=numeric_min_count
+)
 VALUE_RANGE = Builtin(
-    "value_range", lift_both, combine_range, lower_range_plain, commutative=True, numeric=numeric_range
+    "value_range", lift_both, combine_range, lower_range_plain, commutative=True, result="range", numeric=numeric_range
 )
 
 

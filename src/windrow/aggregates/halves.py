@@ -5,6 +5,9 @@ So a sum is exact whatever the order of its rows, has an exact inverse, and is k
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from windrow.aggregates.arithmetic import add_three, add_two, subtract_three, subtract_two
 from windrow.aggregates.base import Numeric
 
@@ -32,6 +35,25 @@ def lower_mean(p):
     # both parts are exact as floats, so this rounds once, as float(total) does
     total = (p[1] + (p[2] >> 32)) * 4294967296.0 + (p[2] & LOW)
     return total / p[0]
+
+
+def lower_mean_of_times(units: int) -> Callable:
+    """The mean of ints that count `units` units of the answer each, to the nearest one, a half up."""
+    most = (2**63 - 1) // units - 1
+
+    def lower(p):
+        n = max(int(p[0]), 1)  # of no rows there is no answer, but the loop divides all the same
+        high = p[1] + (p[2] >> 32)
+        first = high // n  # division by hand, of 96 bits by 31
+        rest = ((high - first * n) << 32) | (p[2] & LOW)
+        second = rest // n
+        mean = (first << 32) + second
+        if mean > most or mean < -most:
+            raise OverflowError("the mean is too far from 1970 to be counted in finer units")
+        left = rest - second * n
+        return mean * units + int(math.floor(left / n * units + 0.5))
+
+    return lower
 
 
 def whole(high: int, low: int) -> int:
