@@ -16,7 +16,7 @@ import pytest
 import windrow
 from tests.frames.cases import NULLABLE
 from tests.spark.in_process import ran
-from windrow import agg, win
+from windrow import agg, frames, swag, win
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.spark.buckets import HASH, Bucket
 from windrow.spark.shapes import result_schema
@@ -60,8 +60,15 @@ WINDOWS = {
 LIBRARIES = ["arrow", "polars", "pandas", "pandas nullable", "pandas pyarrow"]
 
 
+#: compiled in one window; all run in plain Python in the others, where nothing has to be compiled
+COMPILED = ("n", "sum_i", "sum_d", "sum_u", "mean_i", "mean_z", "range_z", "min_small", "max_z", "max_b", "first_s", "who")
+
+
 def asked(window: str, **more: Any) -> windrow.Query:
-    return windrow.Query(aggregates=AGGREGATES, **{**WINDOWS[window], **more})
+    given = {name: swag.counting(aggregate) for name, aggregate in AGGREGATES.items()}
+    if window == "tumbling":
+        given = {name: AGGREGATES[name] for name in COMPILED}
+    return windrow.Query(aggregates=given, **{**WINDOWS[window], **more})
 
 
 def rows(rng: random.Random, count: int, start: int, nulls: float) -> pa.Table:
@@ -93,7 +100,7 @@ def pushes(seed: int) -> list[pa.Table]:
     """Some pushes, empty ones among them, some without nulls and some with nothing else in many columns."""
     rng = random.Random(seed)
     return [
-        rows(rng, 0 if rng.random() < 0.4 else rng.randrange(1, 6), 50 * p, rng.choice([0.0, 0.3, 1.0])) for p in range(6)
+        rows(rng, 0 if rng.random() < 0.4 else rng.randrange(1, 6), 50 * p, rng.choice([0.0, 0.3, 1.0])) for p in range(5)
     ]
 
 
@@ -129,7 +136,7 @@ def together(parts: list[Any]) -> Any:
 def test_all_results_have_one_schema(library: str, window: str) -> None:
     """Over random pushes, empty ones included, before and after a snapshot, by advance and close, and in a batch."""
     query = asked(window)
-    for seed in range(4):
+    for seed in (0, 1):
         parts = [of(library, part) for part in pushes(seed)]
         live = query.open()
         results = [live.push(part) for part in parts[:3]]
@@ -139,14 +146,15 @@ def test_all_results_have_one_schema(library: str, window: str) -> None:
         results += [live.push(part) for part in parts[3:]]
         results.append(live.close())
         whole = query.run(together(parts))
-        untold = [not len(part) and library == "pandas" for part in parts]  # objects: no value tells what they are
+        objects = library in ("pandas", "pandas nullable")  # dates and decimals are: only values tell of them
         for i, result in enumerate([*results, whole, query.run(parts[0]), query.run(parts[-1])]):
             want, got = schema(whole), schema(result)
-            if library == "pandas" and untold[0]:
+            if objects and not len(parts[0]):
                 want = {name: kind for name, kind in want.items() if kind != object}
                 got = {name: got[name] for name in want}
-            if not (library == "pandas" and window in ("days", "half days") and not len(result)):
-                assert got == want, (seed, i)
+            if window in ("days", "half days") and objects and not len(result):
+                continue  # the times themselves are such objects
+            assert got == want, (seed, i)
         assert len(together(results)) == sum(map(len, results))
 
 
@@ -191,7 +199,7 @@ class Memory(dict):
 
     def __init__(self) -> None:
         super().__init__()
-        self.chunks = self if False else _Chunks()
+        self.chunks = _Chunks()
 
     def put(self, page: Any, data: bytes) -> None:
         self[page] = data
@@ -208,7 +216,7 @@ class _Chunks(dict):
 def test_a_first_push_without_types_tells_none() -> None:
     """Lists without a value, and pandas' empty columns of objects, do not bind later pushes."""
     query = windrow.Query(
-        time="t", by="k", windows=win.tumbling(10), aggregates={"total": agg.sum("x"), "top": agg.max("x")}
+        time="t", by="k", windows=win.tumbling("10 us"), aggregates={"total": agg.sum("x"), "top": agg.max("x")}
     )
     for empty, then in (
         ({"t": [], "k": [], "x": []}, {"t": [1, 25], "k": ["a", "a"], "x": [1.5, None]}),
@@ -218,7 +226,7 @@ def test_a_first_push_without_types_tells_none() -> None:
     ):  # fmt: skip
         live = query.open()
         first = live.push(empty)
-        assert list(first) == ["k", "start", "end", "total", "top"] or first.schema.names
+        assert frames.read(first).names == ("k", "start", "end", "total", "top")
         result = live.push(then)
         assert list(result["total"])[0] in (1.5, pa.scalar(1.5))
         assert list(result["start"])[0] in (0, pa.scalar(0))

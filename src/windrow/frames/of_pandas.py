@@ -127,6 +127,8 @@ class PandasFrame(LibraryFrame):
         new = _plain(array, mask)
         if dtype is None or dtype == object or new.dtype == dtype:
             return new
+        if array.dtype == object and (mask is None or not mask.any()) and new.isna().all():
+            return new  # nulls are of any type
         kind = _arrow_type(dtype)
         if kind is not None:
             from windrow.frames.of_arrow import made

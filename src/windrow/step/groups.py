@@ -305,6 +305,7 @@ def _over_times(aggregate: Aggregate, own: list[Column]) -> tuple[Aggregate, Tim
     fine = "ns" if unit == "ns" else "us"
     units = NANOS[unit] * count // NANOS[fine]
     suited = aggregate if aggregate.over_times is None else aggregate.over_times(units)(*aggregate.columns)
+    suited.combines = aggregate.combines
     return suited, TimeAnswer(np.dtype(f"{dtype.kind}8[{fine}]"), units)
 
 
