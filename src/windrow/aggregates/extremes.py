@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from windrow.aggregates.arithmetic import the_first
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
-from windrow.aggregates.values import INT64_MAX, INT64_MIN, bind
+from windrow.aggregates.values import INT64_MAX, INT64_MIN, bind, whole_number
 
 #: what loses against every value, by dtype. NaN is the top, so it is what min starts from
 LOWEST = {"int64": INT64_MIN, "float64": float("-inf"), "bool": False}
@@ -107,7 +107,7 @@ def numeric_range(dtypes: Sequence[str]) -> Numeric:
         lower_range_int,
         (INT64_MAX, INT64_MIN),
         answer="int64",
-        freeze=lambda p: (int(p[0]), int(p[1])),
+        freeze=lambda p: (whole_number(p[0]), whole_number(p[1])),
         total=False,
     )
 

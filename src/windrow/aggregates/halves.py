@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from windrow.aggregates.arithmetic import add_three, add_two, subtract_three, subtract_two
 from windrow.aggregates.base import Numeric
+from windrow.aggregates.values import whole_number
 
 LOW = 0xFFFFFFFF
 
@@ -69,7 +70,7 @@ INT_SUM = Numeric(
     inverse=subtract_two,
     answer="int64",
     total=False,
-    freeze=lambda p: lift(p[0]),
+    freeze=lambda p: lift(whole_number(p[0])),
     thaw=lambda p: (whole(*p),),
 )
 INT_MEAN = Numeric(
@@ -78,6 +79,6 @@ INT_MEAN = Numeric(
     lower_mean,
     (0.0, 0, 0),
     inverse=subtract_three,
-    freeze=lambda p: (float(p[0]), *lift(p[1])),
+    freeze=lambda p: (float(p[0]), *lift(whole_number(p[1]))),
     thaw=lambda p: (int(p[0]), whole(p[1], p[2])),
 )

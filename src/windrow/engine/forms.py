@@ -15,6 +15,7 @@ import numba
 import numpy as np
 
 from windrow.aggregates.base import Aggregate, Numeric, Wrapped
+from windrow.aggregates.values import whole_number
 from windrow.engine.columns import Journal, accessors
 from windrow.engine.compiler import ErrorModel, inlined, plain, return_type, whole
 from windrow.engine.counted import counted_monoid
@@ -362,7 +363,10 @@ def _freezer(parts: tuple[_Part, ...], joined: bool) -> Callable[[Any], tuple]:
             own = partial[k] if joined and partial is not None else partial
             numbers = part.numeric.identity if own is None else part.numeric.freeze(own)
             frozen += [0 if own is None else 1] * part.masked
-            frozen += [PYTHON[kind](number) for kind, number in zip(part.dtypes, numbers, strict=True)]
+            frozen += [
+                whole_number(number) if kind == "int64" else PYTHON[kind](number)
+                for kind, number in zip(part.dtypes, numbers, strict=True)
+            ]
         return tuple(frozen)
 
     return freeze

@@ -10,6 +10,7 @@ import numpy as np
 
 from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column, object_array
+from windrow.engine.same_types import coerced, settled
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.engine.walks import LOWEST as NEVER
 from windrow.errors import WindrowError
@@ -17,7 +18,7 @@ from windrow.frames import Frame, Times, Type
 from windrow.frames.times import NANOS
 from windrow.local.intake import column_measures, named_columns, placed, reads_any_column
 from windrow.query import Query
-from windrow.step.held import Held, coerced
+from windrow.step.held import Held
 from windrow.step.keys import Keys
 
 _NO_ROWS = np.empty(0, np.int64)
@@ -55,8 +56,7 @@ class Door:
             if name not in types or not types[name].told:
                 types[name] = frame.type(name)
                 if types[name].told and name not in self.kinds:
-                    column = frame.column(name)
-                    self.kinds[name] = (column.kind, column.dtype)
+                    self.kinds[name] = settled(frame.column(name))
         if self.query.time is not None and self.times is None and types[self.query.time].told:
             self.times = like(frame.time(self.query.time))
             if self.watermark != NEVER:
@@ -133,10 +133,12 @@ class Door:
             column = frame.column(name)
             known = kinds.get(name)
             if known is None:
-                known = kinds[name] = column.kind, column.dtype
-            columns[name] = coerced(name, column, *known)
+                known = kinds[name] = settled(column)
+            columns[name] = column = coerced(f"column '{name}'", column, *known)
             if column.dtype.kind == "M":
                 _same_zone(f"column '{name}'", frame.type(name).zone, self.types[name].zone)
+            elif self.types[name].name == "decimal":
+                _same_scale(name, column, frame.type(name).scale, self.types[name].scale)
         codes = self._codes(frame)
         if isinstance(at, slice):
             return Held(codes, times, columns)
@@ -197,6 +199,12 @@ def _same_zone(name: str, now: Any, was: Any) -> None:
     if (now is None) != (was is None):
         had, has = ("none", f"the zone {now}") if was is None else (f"the zone {was}", "none")
         raise WindrowError(f"{name} had times of {had} before and has {has} now: make them all zoned, or none")
+
+
+def _same_scale(name: str, column: Column, now: int, was: int) -> None:
+    """Decimals with more places than the first ones are refused, unless these are zeros."""
+    if now > was and any(v is not None and round(v, was) != v for v in column.values.tolist()):
+        raise WindrowError(f"column '{name}' held decimals of {was} places before and holds some of {now} now")
 
 
 def _objects(values: list) -> Column:
