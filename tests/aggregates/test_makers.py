@@ -193,9 +193,8 @@ def test_the_package_needs_no_compiler_and_no_sketches():
 def test_traits_are_declared_where_an_aggregate_is_defined() -> None:
     bare = [make() for make in (agg.min, agg.max, agg.first, agg.last, agg.max_by, agg.min_by, agg.mode, agg.sum)]
     assert [a.name for a in bare if a.carries_label] == ["first", "last", "max_by", "min_by"]
-    assert [a.name for a in bare if a.chooses] == ["min", "max", "first", "last", "max_by", "min_by"]
-    assert {a.name: a.decimals for a in bare[-2:]} == {"mode": "input", "sum": "sum"}
-    assert all(a.decimals == "input" for a in bare if a.chooses)
+    assert [a.name for a in bare if a.result == "input"] == ["min", "max", "first", "last", "max_by", "min_by", "mode"]
+    assert (agg.sum().result, agg.mean().result, agg.value_range().result) == ("sum", "mean", "range")
     how = agg.mean("x").derived_from
     assert how is not None and how.kinds == ("float64",)
     assert agg.sum("x").computes(how.sources[0]) and agg.count("x").computes(how.sources[1])
@@ -204,5 +203,5 @@ def test_traits_are_declared_where_an_aggregate_is_defined() -> None:
 
 def test_a_name_gives_no_traits() -> None:
     own = windrow.Aggregate(lambda x: x, max, identity=0, name="max")
-    assert (own.chooses, own.carries_label, own.decimals, own.derived_from) == (False, False, "quotient", None)
+    assert (own.result, own.carries_label, own.over_times, own.derived_from) == (None, False, None, None)
     assert not own.computes(agg.max())

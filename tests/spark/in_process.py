@@ -35,7 +35,7 @@ def by_key(table: pa.Table, by: tuple[str, ...], then: list[str]) -> pa.Table:
 
 
 def _ranks(column: pa.ChunkedArray) -> np.ndarray:
-    values = column.cast(pa.int64())
+    values = (column.cast(pa.int32()) if pa.types.is_date(column.type) else column).cast(pa.int64())
     return np.array([-(2**63) if v is None else v for v in values.to_pylist()], object)
 
 
@@ -51,7 +51,7 @@ def ran(query: Query, table: pa.Table, rng: random.Random) -> pa.Table:
             fold, parts = Folded(query, partials), (rows[cut:], rows[:cut])
         else:  # parts of time, each in order
             rows = by_key(rows, (), [query.time])
-            times = [-(2**63) if t is None else t for t in rows[query.time].cast(pa.int64()).to_pylist()]
+            times = _ranks(rows[query.time]).tolist()
             cut = bisect_left(times, rng.choice(times)) if times else 0
             fold = Folded(query, partials, (*query.by, query.time))
             parts = tuple(by_key(part, query.by, [query.time]) for part in (rows[cut:], rows[:cut]))

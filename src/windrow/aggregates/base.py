@@ -88,8 +88,11 @@ class Derivation:
     kinds: tuple[str, ...]
 
 
-#: what an answer over Decimals is: a value of the input, a sum of many of them, or a quotient with digits of its own
-Decimals = Literal["input", "sum", "quotient"]
+#: what the answers are. By name; or a value of the first column, a list of such values; or as the types of the columns
+#: tell (`local.schema`): a sum, mean, product or range of integers, floats, decimals, durations or times
+Result = Literal[
+    "int64", "float64", "bool", "text", "int64 list", "float64 list", "input", "list", "sum", "mean", "product", "range"
+]
 
 
 @lru_cache(maxsize=512)
@@ -127,8 +130,8 @@ class Aggregate:
         commutative: the order of rows does not matter.
         selective: `combine` returns one of its arguments (min- and max-like).
         name: for messages; the class of a user's aggregate is known as "user's own" otherwise.
-        returns: the type of the answer, a pyarrow type or its name ("float64"), for Spark, which wants to know types
-            before there are rows. Needed only where the answer for one made-up row does not tell it.
+        returns: the type of the answer, a pyarrow type or its name ("float64"): a result's types are known before there
+            are rows. Needed only where the answer for made-up rows does not tell it.
     """
 
     columns: tuple[str, ...] = ()
@@ -143,10 +146,10 @@ class Aggregate:
     combines: Any = None
     #: hands on a value of its first column without looking at it: the number of its row will do
     carries_label = False
-    #: its answer is a value of its first column, and has that column's type
-    chooses = False
-    #: of which precision its answers over Decimals are, for engines that fix it before there are rows
-    decimals: Decimals = "quotient"
+    #: what its answers are; None: its compiled form tells, or `returns`, or its answer for rows that are made up
+    result: Result | None = None
+    #: the same over times or durations, which count so many units of its answer each; None: as over integers
+    over_times: Callable[[int], Aggregate] | None = None
     #: its answer is a set: the order of the items means nothing
     unordered = False
     #: its answers can be read off others
@@ -288,8 +291,8 @@ class Builtin(Aggregate):
         dump: Callable[[Partial], Any] = same,
         load: Callable[[Any], Partial] = same,
         carries_label: bool = False,
-        chooses: bool = False,
-        decimals: Decimals | None = None,
+        result: Result | None = None,
+        over_times: Callable[[int], Aggregate] | None = None,
         unordered: bool = False,
         derived_from: Derivation | None = None,
     ) -> None:
@@ -297,9 +300,9 @@ class Builtin(Aggregate):
         self.needs, self.empty, self.exact = needs, empty, exact
         self.numeric = numeric or (lambda dtypes: None)
         self.dump, self.load = dump, load  # partial <-> what a snapshot can hold
-        self.carries_label, self.chooses = carries_label, chooses or carries_label
-        self.decimals = decimals or ("input" if self.chooses else "quotient")
-        self.unordered, self.derived_from = unordered, derived_from
+        self.carries_label, self.derived_from, self.over_times = carries_label, derived_from, over_times
+        self.result = "input" if carries_label else result
+        self.unordered = unordered
         self.lift, self.combine, self.lower = self.monoid_lift, self.monoid_combine, self.monoid_lower
         self.inverse = None if inverse is None else self.monoid_inverse
         self.identity = None

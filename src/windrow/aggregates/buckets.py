@@ -60,5 +60,6 @@ def histogram(column: str | None = None, edges: Sequence[Any] | None = None) -> 
         lower_histogram,
         inverse=subtract_counts,
         commutative=True,
+        result="int64 list",
     )
     return bind(aggregate, (column,))

@@ -55,12 +55,14 @@ def load_counts(data: Any) -> tuple:
     return tuple((canonical(value), count) for value, count in data)
 
 
-COLLECT_SET = Builtin("collect_set", lift_key, merge_keys, list, empty=[], load=load_keys, unordered=True)
+COLLECT_SET = Builtin(
+    "collect_set", lift_key, merge_keys, list, empty=[], result="list", load=load_keys, unordered=True
+)
 COUNT_DISTINCT = Builtin(
-    "count_distinct", lift_set, union, len, commutative=True, empty=0, dump=dump_set, load=load_set
+    "count_distinct", lift_set, union, len, commutative=True, empty=0, result="int64", dump=dump_set, load=load_set
 )
 #: it does not choose one of the column's own values: they are made canonical first
-MODE = Builtin("mode", lift_pair, merge_counts, lower_mode, load=load_counts, decimals="input")
+MODE = Builtin("mode", lift_pair, merge_counts, lower_mode, load=load_counts, result="input")
 
 
 def collect_set(*columns: str) -> Aggregate:

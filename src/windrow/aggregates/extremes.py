@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from windrow.aggregates.arithmetic import the_first
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
-from windrow.aggregates.values import INT64_MAX, INT64_MIN, bind
+from windrow.aggregates.values import INT64_MAX, INT64_MIN, bind, whole_number
 
 #: what loses against every value, by dtype. NaN is the top, so it is what min starts from
 LOWEST = {"int64": INT64_MIN, "float64": float("-inf"), "bool": False}
@@ -107,21 +107,25 @@ def numeric_range(dtypes: Sequence[str]) -> Numeric:
         lower_range_int,
         (INT64_MAX, INT64_MIN),
         answer="int64",
-        freeze=lambda p: (int(p[0]), int(p[1])),
+        freeze=lambda p: (whole_number(p[0]), whole_number(p[1])),
         total=False,
     )
 
 
 MAX = Builtin(
-    "max", lift_self, combine_max, the_first, commutative=True, selective=True, chooses=True, numeric=numeric_max
+    "max", lift_self, combine_max, the_first, commutative=True, selective=True, result="input", numeric=numeric_max
 )
 MIN = Builtin(
-    "min", lift_self, combine_min, the_first, commutative=True, selective=True, chooses=True, numeric=numeric_min
+    "min", lift_self, combine_min, the_first, commutative=True, selective=True, result="input", numeric=numeric_min
 )
-MAX_COUNT = Builtin("max_count", lift_once, combine_max_count, the_second, commutative=True, numeric=numeric_max_count)
-MIN_COUNT = Builtin("min_count", lift_once, combine_min_count, the_second, commutative=True, numeric=numeric_min_count)
+MAX_COUNT = Builtin(
+    "max_count", lift_once, combine_max_count, the_second, commutative=True, result="int64", numeric=numeric_max_count
+)
+MIN_COUNT = Builtin(
+    "min_count", lift_once, combine_min_count, the_second, commutative=True, result="int64", numeric=numeric_min_count
+)
 VALUE_RANGE = Builtin(
-    "value_range", lift_both, combine_range, lower_range_plain, commutative=True, numeric=numeric_range
+    "value_range", lift_both, combine_range, lower_range_plain, commutative=True, result="range", numeric=numeric_range
 )
 
 

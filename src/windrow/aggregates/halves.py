@@ -5,8 +5,12 @@ So a sum is exact whatever the order of its rows, has an exact inverse, and is k
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from windrow.aggregates.arithmetic import add_three, add_two, subtract_three, subtract_two
 from windrow.aggregates.base import Numeric
+from windrow.aggregates.values import whole_number
 
 LOW = 0xFFFFFFFF
 
@@ -34,6 +38,25 @@ def lower_mean(p):
     return total / p[0]
 
 
+def lower_mean_of_times(units: int) -> Callable:
+    """The mean of ints that count `units` units of the answer each, to the nearest one, a half up."""
+    most = (2**63 - 1) // units - 1
+
+    def lower(p):
+        n = max(int(p[0]), 1)  # of no rows there is no answer, but the loop divides all the same
+        high = p[1] + (p[2] >> 32)
+        first = high // n  # division by hand, of 96 bits by 31
+        rest = ((high - first * n) << 32) | (p[2] & LOW)
+        second = rest // n
+        mean = (first << 32) + second
+        if mean > most or mean < -most:
+            raise OverflowError("the mean is too far from 1970 to be counted in finer units")
+        left = rest - second * n
+        return mean * units + int(math.floor(left / n * units + 0.5))
+
+    return lower
+
+
 def whole(high: int, low: int) -> int:
     """The number whose halves these are."""
     return (int(high) << 32) + int(low)
@@ -47,7 +70,7 @@ INT_SUM = Numeric(
     inverse=subtract_two,
     answer="int64",
     total=False,
-    freeze=lambda p: lift(p[0]),
+    freeze=lambda p: lift(whole_number(p[0])),
     thaw=lambda p: (whole(*p),),
 )
 INT_MEAN = Numeric(
@@ -56,6 +79,6 @@ INT_MEAN = Numeric(
     lower_mean,
     (0.0, 0, 0),
     inverse=subtract_three,
-    freeze=lambda p: (float(p[0]), *lift(p[1])),
+    freeze=lambda p: (float(p[0]), *lift(whole_number(p[1]))),
     thaw=lambda p: (int(p[0]), whole(p[1], p[2])),
 )

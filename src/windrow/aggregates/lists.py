@@ -20,7 +20,7 @@ def drop_oldest(total, oldest):
     return total[len(oldest) :]
 
 
-COLLECT_LIST = Builtin("collect_list", lift_item, chain, list, inverse=drop_oldest, empty=[])
+COLLECT_LIST = Builtin("collect_list", lift_item, chain, list, inverse=drop_oldest, empty=[], result="list")
 
 
 def collect_list(*columns: str) -> Aggregate:
@@ -51,7 +51,7 @@ def concat(column: str | None = None, sep: str = "") -> Aggregate:
     def lower(p: tuple) -> str | None:
         return sep.join(p) if p else None
 
-    return bind(Builtin("concat", lift_text, chain, lower, inverse=drop_oldest), (column,))
+    return bind(Builtin("concat", lift_text, chain, lower, inverse=drop_oldest, result="text"), (column,))
 
 
 def lift_text(x):
@@ -72,7 +72,7 @@ def first_n(column: str | None = None, n: int | None = None) -> Aggregate:
     def combine(a: tuple, b: tuple) -> tuple:
         return a if len(a) == size else (a + b)[:size]
 
-    return bind(Builtin("first_n", lift_item, combine, list), (column,))
+    return bind(Builtin("first_n", lift_item, combine, list, result="list"), (column,))
 
 
 def last_n(column: str | None = None, n: int | None = None) -> Aggregate:
@@ -89,7 +89,7 @@ def last_n(column: str | None = None, n: int | None = None) -> Aggregate:
     def combine(a: tuple, b: tuple) -> tuple:
         return b if len(b) == size else (a + b)[-size:]
 
-    return bind(Builtin("last_n", lift_item, combine, list), (column,))
+    return bind(Builtin("last_n", lift_item, combine, list, result="list"), (column,))
 
 
 def rank(x: Any) -> tuple:
@@ -111,4 +111,4 @@ def top_k(column: str | None = None, k: int | None = None) -> Aggregate:
     def combine(a: tuple, b: tuple) -> tuple:
         return tuple(sorted(a + b, key=rank, reverse=True)[:size])
 
-    return bind(Builtin("top_k", lift_item, combine, list, commutative=True), (column,))
+    return bind(Builtin("top_k", lift_item, combine, list, commutative=True, result="list"), (column,))

@@ -38,8 +38,12 @@ def numeric_or(dtypes: Sequence[str]) -> Numeric | None:
     return None if dtypes[0] == "float64" else Numeric(lift_nonzero, either, the_first, (False,), answer="bool")
 
 
-BOOL_AND = Builtin("bool_and", lift_truth, both, the_first, commutative=True, selective=True, numeric=numeric_and)
-BOOL_OR = Builtin("bool_or", lift_truth, either, the_first, commutative=True, selective=True, numeric=numeric_or)
+BOOL_AND = Builtin(
+    "bool_and", lift_truth, both, the_first, commutative=True, selective=True, result="bool", numeric=numeric_and
+)
+BOOL_OR = Builtin(
+    "bool_or", lift_truth, either, the_first, commutative=True, selective=True, result="bool", numeric=numeric_or
+)
 
 
 def bool_and(*columns: str) -> Aggregate:

@@ -148,7 +148,7 @@ def build(
             return Numeric(lift, combine, lower, (0.0, 0.0, 0.0), defined=defined, sized=sized)
 
         plain_lower = lower if defined is None else where(defined, lower)
-        return Builtin(name, plain_lift, combine, plain_lower, commutative=True, numeric=numeric)
+        return Builtin(name, plain_lift, combine, plain_lower, commutative=True, result="float64", numeric=numeric)
 
     return {
         "moments": form(lift_moments, lift_moments_plain, chan, value, sized),

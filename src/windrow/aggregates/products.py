@@ -80,11 +80,27 @@ def numeric_factors(dtypes: Sequence[str]) -> Numeric:
     return Numeric(lift_factor, combine_factors, lower_factors, (0.0, 1.0))
 
 
-PRODUCT = Builtin("product", lift_number, multiply_clamped, lower_product, commutative=True, numeric=numeric_product)
+PRODUCT = Builtin(
+    "product", lift_number, multiply_clamped, lower_product, commutative=True, result="product", numeric=numeric_product
+)
 GEOMETRIC_MEAN = {
-    "logs": Builtin("geometric_mean", lift_log_plain, add_two, lower_log, commutative=True, numeric=numeric_geometric),
+    "logs": Builtin(
+        "geometric_mean",
+        lift_log_plain,
+        add_two,
+        lower_log,
+        commutative=True,
+        result="float64",
+        numeric=numeric_geometric,
+    ),
     "paper": Builtin(
-        "geometric_mean", lift_factor_plain, combine_factors, lower_factors, commutative=True, numeric=numeric_factors
+        "geometric_mean",
+        lift_factor_plain,
+        combine_factors,
+        lower_factors,
+        commutative=True,
+        result="float64",
+        numeric=numeric_factors,
     ),
 }
 

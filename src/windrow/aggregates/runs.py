@@ -38,7 +38,9 @@ def numeric_run(dtypes: Sequence[str]) -> Numeric:
     return Numeric(lift_run, combine_runs, lower_run, (0, zero, zero, 0, 0, 0), answer="int64")
 
 
-LONGEST_INCREASING_RUN = Builtin("longest_increasing_run", lift_run, combine_runs, lower_run, numeric=numeric_run)
+LONGEST_INCREASING_RUN = Builtin(
+    "longest_increasing_run", lift_run, combine_runs, lower_run, result="int64", numeric=numeric_run
+)
 
 
 def longest_increasing_run(*columns: str) -> Aggregate:

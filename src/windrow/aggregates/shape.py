@@ -96,6 +96,7 @@ SKEWNESS = Builtin(
     combine_three,
     where(has_skewness, skewness_of),
     commutative=True,
+    result="float64",
     numeric=numeric_skewness,
 )
 KURTOSIS = Builtin(
@@ -104,6 +105,7 @@ KURTOSIS = Builtin(
     combine_four,
     where(has_kurtosis, kurtosis_of),
     commutative=True,
+    result="float64",
     numeric=numeric_kurtosis,
 )
 

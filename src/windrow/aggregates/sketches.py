@@ -64,6 +64,7 @@ def approx_count_distinct(column: str | None = None, rsd: float = 0.02) -> Aggre
         lower,
         commutative=True,
         empty=0,
+        result="int64",
         dump=lambda sketch: sketch.serialize_compact(),
         load=lambda data: package.hll_sketch.deserialize(bytes(data)),
     )
@@ -131,6 +132,7 @@ def approx_percentile(column: str | None = None, q: float | Sequence[float] | No
         combine,
         lower,
         commutative=True,
+        result="float64" if single else "float64 list",
         dump=lambda p: (p[0].serialize(), p[1]),
         load=lambda data: (package.kll_doubles_sketch.deserialize(bytes(data[0])), data[1]),
     )

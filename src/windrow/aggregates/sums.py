@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from windrow.aggregates.arithmetic import add, add_sized, add_two, lift_float, subtract, the_first
 from windrow.aggregates.base import Aggregate, Builtin, Derivation, Numeric, Sized
 from windrow.aggregates.exact import EXACT_MEAN, EXACT_SUM, EXACT_WEIGHTED_MEAN
-from windrow.aggregates.halves import INT_MEAN, INT_SUM
+from windrow.aggregates.halves import INT_MEAN, INT_SUM, lower_mean_of_times
 from windrow.aggregates.values import INT64_MAX, INT64_MIN, bind, native, where
 
 
@@ -130,8 +132,36 @@ def numeric_weighted(dtypes: Sequence[str]) -> Numeric:
     )
 
 
-COUNT = Builtin("count", lift_one, add, the_first, inverse=subtract, commutative=True, empty=0, numeric=numeric_count)
-SUM = Builtin("sum", lift_value, add, lower_sum, commutative=True, exact=EXACT_SUM, decimals="sum", numeric=numeric_sum)
+# Over times, which are integers in the engine: the mean to the nearest unit of the answer, a half up.
+
+
+@lru_cache(maxsize=64)
+def mean_of_times(units: int) -> Builtin:
+    """The mean of times or durations that count `units` units of the answer each."""
+
+    def lower(p):
+        return (2 * p[1] * units + p[0]) // (2 * p[0])
+
+    numeric = replace(INT_MEAN, lower=lower_mean_of_times(units), answer="int64", total=False)
+    return Builtin("mean", lift_time_counted, add_two, lower, commutative=True, numeric=lambda dtypes: numeric)
+
+
+def lift_time_counted(x):
+    return (1, int(x.astype(np.int64)) if isinstance(x, (np.datetime64, np.timedelta64)) else x)
+
+
+COUNT = Builtin(
+    "count",
+    lift_one,
+    add,
+    the_first,
+    inverse=subtract,
+    commutative=True,
+    empty=0,
+    result="int64",
+    numeric=numeric_count,
+)
+SUM = Builtin("sum", lift_value, add, lower_sum, commutative=True, exact=EXACT_SUM, result="sum", numeric=numeric_sum)
 MEAN = Builtin(
     "mean",
     lift_counted,
@@ -139,6 +169,8 @@ MEAN = Builtin(
     lower_mean,
     commutative=True,
     exact=EXACT_MEAN,
+    result="mean",
+    over_times=mean_of_times,
     numeric=numeric_mean,
     derived_from=Derivation((SUM, COUNT), read_mean, kinds=("float64",)),  # a sum of ints may overflow, a mean not
 )
@@ -149,6 +181,7 @@ WEIGHTED_MEAN = Builtin(
     where(has_weight, weighted),
     commutative=True,
     exact=EXACT_WEIGHTED_MEAN,
+    result="mean",
     numeric=numeric_weighted,
 )
 

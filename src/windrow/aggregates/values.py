@@ -72,6 +72,13 @@ def native(x: Any) -> Any:
     return x
 
 
+def whole_number(x: Any) -> int:
+    """A number of a window as an int of 64 bits; an error where it is none: `int(2.9)` would be 2."""
+    if isinstance(x, float) and not x.is_integer():
+        raise WindrowError(f"the window held {x!r} before, and integers come now; one type is needed")
+    return int(x)
+
+
 def real(x: Any) -> float:
     """A number as a float. `float("3")` would take text for a number."""
     if isinstance(x, (str, bytes)):

@@ -21,6 +21,7 @@ from windrow.engine.forms import Form, compiled_form
 from windrow.engine.inputs import Column, read_columns, read_keys, read_times
 from windrow.engine.kernel import CompilationFailed, cached_loop, mode_now, once
 from windrow.engine.paged import closed, is_open
+from windrow.engine.same_types import coerced, settled
 from windrow.engine.state import WindowState, converted, duplicate, grown
 from windrow.errors import WindrowError
 
@@ -46,6 +47,7 @@ class Carry:
     times: np.ndarray | None = None  # of the rows in the window, then of those that wait
     waiting: tuple[Column, ...] = ()  # rows that no window has taken in yet (closed left or none)
     mode: str = ""  # by rows or by time: a window does not change its mind
+    types: tuple[tuple[str, np.dtype], ...] = ()  # of the columns
 
 
 def carried_state(carry: Carry) -> tuple:
@@ -53,12 +55,12 @@ def carried_state(carry: Carry) -> tuple:
     waiting = tuple(
         (c.values if c.values.dtype != object else c.values.tolist(), c.mask, c.dtype.str) for c in carry.waiting
     )
-    return carry.key, carry.times, waiting, carry.mode
+    return carry.key, carry.times, waiting, carry.mode, tuple((kind, dtype.str) for kind, dtype in carry.types)
 
 
 def carry_from(state: tuple) -> Carry:
     """The inverse of `carried_state`."""
-    key, times, waiting, mode = state
+    key, times, waiting, mode, types = state
     columns = []
     for values, mask, dtype in waiting:
         array = values
@@ -66,7 +68,7 @@ def carry_from(state: tuple) -> Carry:
             array = np.empty(len(values), object)
             array[:] = values
         columns.append(Column(array, mask, np.dtype(dtype)))
-    return Carry(key, times, tuple(columns), mode)
+    return Carry(key, times, tuple(columns), mode, tuple((kind, np.dtype(dtype)) for kind, dtype in types))
 
 
 def sample_rows(columns: Columns, count: int = 24) -> list[tuple]:
@@ -88,14 +90,17 @@ def slide(
         raise WindrowError(f"this window slides by {carry.mode}; it cannot go on by {mode}")
     if n == 0:
         last_key = carry.key
+    if carry.types and (len(state) or carry.waiting):  # what is in the window is of these
+        columns = tuple(coerced("the window", c, *known) for c, known in zip(columns, carry.types, strict=True))
+    types = tuple(map(settled, columns))
     work = _to_write(state, chosen_form(state, columns))
     try:
         if times is None:
             answers, work = by_rows(work, columns, starts, row_count(window), keys is not None)
-            carry = Carry(last_key, mode=mode)
+            carry = Carry(last_key, mode=mode, types=types)
         else:
             answers, work, carry = _by_time(work, carry, columns, starts, times, window, closed)
-            carry = replace(carry, key=last_key, mode=mode)
+            carry = replace(carry, key=last_key, mode=mode, types=types)
     except CompilationFailed:
         if state.aggregate.builtin or work.form.total:
             raise

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from windrow.aggregates.base import Aggregate, Numeric, Wrapped
+from windrow.aggregates.values import whole_number
 from windrow.engine.columns import Journal, accessors
 from windrow.engine.counted import counted_monoid
 from windrow.engine.kernel import ErrorModel, inlined, plain, whole
@@ -387,7 +388,10 @@ def _freezer(parts: tuple[_Part, ...], joined: bool) -> Callable[[Any], tuple]:
             own = partial[k] if joined and partial is not None else partial
             numbers = part.numeric.identity if own is None else part.numeric.freeze(own)
             frozen += [0 if own is None else 1] * part.masked
-            frozen += [PYTHON[kind](number) for kind, number in zip(part.dtypes, numbers, strict=True)]
+            frozen += [
+                whole_number(number) if kind == "int64" else PYTHON[kind](number)
+                for kind, number in zip(part.dtypes, numbers, strict=True)
+            ]
         return tuple(frozen)
 
     return freeze

@@ -28,12 +28,15 @@ _WRITE: dict[type, tuple[str, Callable[[Any], Any]]] = {
     datetime.datetime: ("datetime", datetime.datetime.isoformat),
     datetime.date: ("date", datetime.date.isoformat),
     datetime.timedelta: ("timedelta", lambda d: [d.days, d.seconds, d.microseconds]),
+    np.datetime64: ("numpy time", lambda t: [t.dtype.str, int(t.astype(np.int64))]),
+    np.timedelta64: ("numpy time", lambda t: [t.dtype.str, int(t.astype(np.int64))]),
 }
 _READ: dict[str, Callable[[Any], Any]] = {
     "decimal": Decimal,
     "datetime": datetime.datetime.fromisoformat,
     "date": datetime.date.fromisoformat,
     "timedelta": lambda parts: datetime.timedelta(*parts),
+    "numpy time": lambda parts: np.int64(parts[1]).view(parts[0]),
     "int": int,
     "tuple": lambda parts: tuple(map(unpacked, parts)),
     "list": lambda parts: list(map(unpacked, parts)),

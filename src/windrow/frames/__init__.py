@@ -10,8 +10,9 @@ array([1, 5])
 
 from windrow.frames.base import Frame, Key, build, extend, repeated
 from windrow.frames.outputs import Instants, Labels, Output, Taken, Values
-from windrow.frames.reading import from_outline, outlined, read
+from windrow.frames.reading import read
 from windrow.frames.times import Times, TimeType
+from windrow.frames.types import Type
 
 __all__ = [
     "Frame",
@@ -22,11 +23,10 @@ __all__ = [
     "Taken",
     "TimeType",
     "Times",
+    "Type",
     "Values",
     "build",
     "extend",
-    "from_outline",
-    "outlined",
     "read",
     "repeated",
 ]

@@ -13,6 +13,7 @@ from windrow.engine.inputs import Column
 from windrow.errors import WindrowError
 from windrow.frames.outputs import Instants, Labels, Output, Taken, Values
 from windrow.frames.times import Times, read_times, stamps
+from windrow.frames.types import Type, fitting
 
 
 class Key(NamedTuple):
@@ -37,6 +38,7 @@ class Frame(ABC):
         self.rows = rows
         self._columns: dict[str, Column] = {}
         self._times: dict[str, Times] = {}
+        self._types: dict[str, Type] = {}
         if len(set(self.names)) < len(self.names):
             again = [name for name in dict.fromkeys(self.names) if self.names.count(name) > 1]
             raise WindrowError(f"column names must differ; {again[0]!r} is there more than once")
@@ -61,6 +63,18 @@ class Frame(ABC):
             column = self.column(name)
             self._times[name] = read_times(name, column, *self._type(name))
         return self._times[name]
+
+    def type(self, name: str) -> Type:
+        """What the column holds; told by the library's own type wherever that tells it."""
+        if name not in self._types:
+            self._types[name] = self._type_of(self._known(name))
+        return self._types[name]
+
+    def dtype_of(self, of: Type) -> Any:
+        """The library's own type for it; None: whatever the library makes of the values."""
+        if self.library not in of.dtypes:
+            of.dtypes[self.library] = self._dtype_of(of)
+        return of.dtypes[self.library]
 
     def keys(self, names: Sequence[str]) -> list[Key]:
         """Columns to group by."""
@@ -93,36 +107,43 @@ class Frame(ABC):
     def _elsewhere(self, name: str) -> str:
         return ""
 
-    def _made(self, name: str, output: Output) -> Any:
-        """A new column of the library's own."""
+    def _made(self, name: str, output: Output, to: Type | None = None) -> Any:
+        """A new column of the library's own; of the type `to` where that is given, or an error."""
+        dtype = None if to is None else self.dtype_of(to)
         try:
-            if isinstance(output, Taken):
-                source = output.source
-                native = source.native if isinstance(source, Labels) else self._native(self._known(source))
-                return self._take(native, np.asarray(output.positions, np.int64))
-            if isinstance(output, Instants):
-                array, exact = stamps(output.values, output.mask, output.like)
-                mask = None if output.mask is None or output.mask.all() else output.mask
-                return self._stamps(array, mask, output.like.native, exact)
-            array, mask = output.split()
-            if output.like is None:
-                return self._make(array, mask, None)
-            like = self._native(self._known(output.like))
-            if array.dtype == np.int64 and (dtype := self.column(output.like).dtype).kind in "mM":
-                array, mask = Values(array.view(dtype), mask).split()  # as the engine counts times
-            return self._make(array, mask, like)
-        except WindrowError:
-            raise
+            made = self._unfitted(output, to, dtype)
+            return made if dtype is None else self._fitted(made, dtype)
+        except WindrowError as error:
+            raise WindrowError(f"result column {name!r}: {error}") from None
         except Exception as error:
             error.add_note(f"in the result column {name!r}")
             raise
 
+    def _unfitted(self, output: Output, to: Type | None, dtype: Any) -> Any:
+        if isinstance(output, Taken):
+            source = output.source
+            native = source.native if isinstance(source, Labels) else self._native(self._known(source))
+            return self._take(native, np.asarray(output.positions, np.int64))
+        if isinstance(output, Instants):
+            array, exact = stamps(output.values, output.mask, output.like)
+            mask = None if output.mask is None or output.mask.all() else output.mask
+            return self._stamps(array, mask, output.like.native, exact and output.like.native.dtype is not None)
+        array, mask = output.split()
+        if to is not None:
+            return self._make(fitting(array, mask, to), mask, dtype)
+        if output.like is None:
+            return self._make(array, mask, None)
+        if array.dtype == np.int64 and (own := self.column(output.like).dtype).kind in "mM":
+            array, mask = Values(array.view(own), mask).split()  # as the engine counts times
+        return self._make(array, mask, self._own_dtype(self._known(output.like)))
+
     #: which library's data it holds
     library: ClassVar[str]
 
-    @abstractmethod
-    def _outline(self) -> Any:
-        """Names and types, as plain values."""
+    @property
+    def form(self) -> Any:
+        """In which of the library's forms the data came, as a plain value."""
+        return None
 
     @abstractmethod
     def native(self) -> Any:
@@ -143,14 +164,29 @@ class Frame(ABC):
         """The library's own type of a column, and the zone of its times."""
 
     @abstractmethod
+    def _type_of(self, name: str) -> Type: ...
+
+    @abstractmethod
+    def _dtype_of(self, of: Type) -> Any:
+        """The library's own type; None: it has none to tell."""
+
+    @abstractmethod
+    def _fitted(self, native: Any, dtype: Any) -> Any:
+        """A column as a type of the library's own; a WindrowError where something would be lost."""
+
+    @abstractmethod
+    def _own_dtype(self, name: str) -> Any:
+        """The library's own type of a column."""
+
+    @abstractmethod
     def _key(self, name: str) -> Key: ...
 
     @abstractmethod
     def _take(self, native: Any, positions: np.ndarray) -> Any: ...
 
     @abstractmethod
-    def _make(self, array: np.ndarray, mask: np.ndarray | None, like: Any) -> Any:
-        """A column from an array (numbers, bools, times or objects), of the type of the column `like` where it fits."""
+    def _make(self, array: np.ndarray, mask: np.ndarray | None, dtype: Any) -> Any:
+        """A column from an array (numbers, bools, times or objects), of a type of the library's own where it fits."""
 
     @abstractmethod
     def _stamps(self, array: np.ndarray, mask: np.ndarray | None, native: Any, exact: bool) -> Any: ...
@@ -164,24 +200,30 @@ class Frame(ABC):
         """The frame's columns and new ones."""
 
 
-def repeated(like: Frame, name: str, values: Values, at: np.ndarray) -> Taken:
+def repeated(like: Frame, name: str, values: Values, at: np.ndarray, to: Type | None = None) -> Taken:
     """Values by their places, made into a column of the library's own only once each."""
-    return Taken(Labels(like._made(name, values)), at)
+    return Taken(Labels(like._made(name, values, to)), at)
 
 
-def build(like: Frame, columns: Mapping[str, Output]) -> Any:
+#: the types of result columns; those that are not there are what their values make them
+Types = Mapping[str, Type]
+
+
+def build(like: Frame, columns: Mapping[str, Output], types: Types | None = None) -> Any:
     """Result columns as data of the kind that `like` was read from."""
     lengths = set(map(len, columns.values()))
     if len(lengths) > 1:
         raise WindrowError(f"result columns of one length are needed, not {sorted(lengths)}")
-    return like._together({name: like._made(name, output) for name, output in columns.items()})
+    told = {} if types is None else types
+    return like._together({name: like._made(name, output, told.get(name)) for name, output in columns.items()})
 
 
-def extend(frame: Frame, new: Mapping[str, Output]) -> Any:
+def extend(frame: Frame, new: Mapping[str, Output], types: Types | None = None) -> Any:
     """The frame's own columns, untouched, then the new ones, one value a row."""
+    told = {} if types is None else types
     for name, output in new.items():
         if name in frame.names:
             raise WindrowError(f"the data has a column {name!r} already; give the aggregate another name")
         if len(output) != frame.rows:
             raise WindrowError(f"the result column {name!r} has {len(output)} values for {frame.rows} rows")
-    return frame._beside({name: frame._made(name, output) for name, output in new.items()})
+    return frame._beside({name: frame._made(name, output, told.get(name)) for name, output in new.items()})

@@ -13,6 +13,7 @@ from windrow.errors import WindrowError
 from windrow.frames.base import Frame, Key
 from windrow.frames.outputs import fitted, hashable, listed
 from windrow.frames.times import EPOCH_UTC
+from windrow.frames.types import NULL, Type, of_dtype
 
 
 class ArrayFrame(Frame):
@@ -34,9 +35,6 @@ class ArrayFrame(Frame):
 
     library = "arrays"
 
-    def _outline(self) -> Any:
-        return [(name, self.column(name).dtype.str) for name in self.names]
-
     def native(self) -> Any:
         return self.data
 
@@ -54,6 +52,46 @@ class ArrayFrame(Frame):
 
     def _read(self, native: Any) -> Column:
         return _read(native)
+
+    def _own_dtype(self, name: str) -> np.dtype:
+        return self.column(name).dtype
+
+    def _type_of(self, name: str) -> Type:
+        column, given = self.column(name), self.data[name]
+        own: dict[str, Any] = {"library": "arrays", "own": column.dtype, "null": True}
+        if column.dtype == object or not isinstance(given, np.ndarray):  # only values tell
+            if not len(column.values) or (column.mask is not None and not column.mask.any()):
+                return NULL
+        return of_dtype(column.dtype, **own)
+
+    def _dtype_of(self, of: Type) -> np.dtype | None:
+        if of.name in ("text", "bytes", "null"):
+            return None  # NumPy's texts have a width, which is no matter of type
+        if of.library == "arrays":
+            return of.own
+        if of.name in ("int", "uint", "float"):
+            return np.dtype(f"{of.name}{of.bits}")
+        if of.name == "bool":
+            return np.dtype(bool)
+        if of.name in ("timestamp", "duration", "date") and of.zone is None:
+            return np.dtype(f"{'m' if of.name == 'duration' else 'M'}8[{of.unit}]")
+        return np.dtype(object)
+
+    def _fitted(self, native: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        if native.dtype == dtype:
+            return native
+        if dtype == object:
+            return native.astype(object)
+        if native.dtype == object and not len(native):
+            return native.astype(dtype)
+        masked = isinstance(native, np.ma.MaskedArray)
+        mask = ~np.ma.getmaskarray(native) if masked else None
+        if mask is not None and not mask.any():
+            return np.ma.masked_array(np.zeros(len(native), dtype), True)
+        found = fitted(np.ma.getdata(native), mask, dtype)
+        if found.dtype != dtype:
+            raise WindrowError(f"the values are {native.dtype}, and do not fit {dtype}")
+        return _finished(found, mask)
 
     def _type(self, name: str) -> tuple[Any, Any]:
         return self.column(name).dtype, None
@@ -74,10 +112,10 @@ class ArrayFrame(Frame):
         there = ~gone if mask is None else ~gone & mask[positions]
         return _finished(array[positions], None if there.all() else there)
 
-    def _make(self, array: np.ndarray, mask: np.ndarray | None, like: Any) -> np.ndarray:
+    def _make(self, array: np.ndarray, mask: np.ndarray | None, dtype: Any) -> np.ndarray:
         if array.dtype == object:
             array = object_array(listed(array, mask))
-        dtype = array.dtype if like is None else _read(like).dtype
+        dtype = array.dtype if dtype is None else dtype
         return _finished(array if dtype.kind == "O" else fitted(array, mask, dtype), mask)
 
     def _stamps(self, array: np.ndarray, mask: np.ndarray | None, native: Any, exact: bool) -> np.ndarray:

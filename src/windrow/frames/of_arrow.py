@@ -10,6 +10,7 @@ import numpy as np
 from windrow.errors import WindrowError
 from windrow.frames.of_libraries import LibraryFrame
 from windrow.frames.outputs import listed
+from windrow.frames.types import Type
 
 
 class ArrowFrame(LibraryFrame):
@@ -27,8 +28,9 @@ class ArrowFrame(LibraryFrame):
 
     library = "arrow"
 
-    def _outline(self) -> Any:
-        return self.kind, self.data.schema.serialize().to_pybytes()
+    @property
+    def form(self) -> str:
+        return self.kind
 
     def native(self) -> Any:
         return self.given if self.kind == "RecordBatch" and self.given is not self.data else self._as_given(self.data)
@@ -58,6 +60,18 @@ class ArrowFrame(LibraryFrame):
 
         return native.type.value_type if pa.types.is_dictionary(native.type) else native.type
 
+    def _own_dtype(self, name: str) -> Any:
+        return self._native(name).type
+
+    def _type_of(self, name: str) -> Type:
+        return type_of(self._native(name).type)
+
+    def _dtype_of(self, of: Type) -> Any:
+        return dtype_of(of)
+
+    def _fitted(self, native: Any, dtype: Any) -> Any:
+        return fitted(native, dtype)
+
     def _decoded(self, series: nw.Series) -> nw.Series:
         native = series.to_native()
         plain = decoded(native)
@@ -69,8 +83,8 @@ class ArrowFrame(LibraryFrame):
     def _take(self, native: Any, positions: np.ndarray) -> Any:
         return taken(native, positions)
 
-    def _make(self, array: np.ndarray, mask: np.ndarray | None, like: Any) -> Any:
-        return made(array, mask, None if like is None else like.type)
+    def _make(self, array: np.ndarray, mask: np.ndarray | None, dtype: Any) -> Any:
+        return made(array, mask, dtype)
 
     def _stamps(self, array: np.ndarray, mask: np.ndarray | None, native: Any, exact: bool) -> Any:
         return stamped(array, mask, native.dtype if exact else None, native.zone)
@@ -85,6 +99,86 @@ class ArrowFrame(LibraryFrame):
         for name, column in columns.items():
             table = table.append_column(name, column)
         return self._as_given(table)
+
+
+def type_of(kind: Any, own: bool = True) -> Type:
+    """What a pyarrow type holds."""
+    import pyarrow as pa
+
+    mine: dict[str, Any] = {"library": "arrow", "own": kind} if own else {}
+    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind) or isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind.value_type
+    is_a = pa.types
+    if is_a.is_integer(kind):
+        return Type("uint" if is_a.is_unsigned_integer(kind) else "int", kind.bit_width, **mine)
+    if is_a.is_floating(kind):
+        return Type("float", kind.bit_width, **mine)
+    if is_a.is_decimal(kind):
+        return Type("decimal", precision=kind.precision, scale=kind.scale, **mine)
+    if is_a.is_timestamp(kind):
+        return Type("timestamp", unit=kind.unit, zone=kind.tz, **mine)
+    if is_a.is_duration(kind):
+        return Type("duration", unit=kind.unit, **mine)
+    if is_a.is_map(kind):
+        return Type("object", **mine)
+    if is_a.is_list(kind) or is_a.is_large_list(kind) or is_a.is_fixed_size_list(kind):
+        return Type("list", item=type_of(kind.value_type), **mine)
+    if is_a.is_struct(kind):
+        return Type("struct", fields=tuple((f.name, type_of(f.type)) for f in kind), **mine)
+    return Type(_PLAIN.get(str(kind), "object"), **mine)
+
+
+#: the types that have no parts, by pyarrow's names
+_PLAIN: dict[str, Any] = {
+    "bool": "bool", "string": "text", "large_string": "text", "string_view": "text", "binary": "bytes",
+    "large_binary": "bytes", "binary_view": "bytes", "date32[day]": "date", "date64[ms]": "date", "null": "null",
+    "time32[s]": "time", "time32[ms]": "time", "time64[us]": "time", "time64[ns]": "time",
+}  # fmt: skip
+
+
+def dtype_of(of: Type) -> Any:
+    """The pyarrow type; None: the values tell it."""
+    import pyarrow as pa
+
+    if of.library == "arrow":
+        return of.own if of.told else None
+    if of.name in ("object", "null"):
+        return None
+    if of.name == "list":
+        item = None if of.item is None else dtype_of(of.item)
+        return None if item is None else pa.list_(item)
+    if of.name == "struct":
+        parts = [(name, dtype_of(part)) for name, part in of.fields]
+        return None if any(part is None for _, part in parts) else pa.struct(parts)
+    if of.name in ("timestamp", "duration"):
+        unit = of.unit if of.unit in ("s", "ms", "us", "ns") else "s"
+        return (
+            pa.duration(unit)
+            if of.name == "duration"
+            else pa.timestamp(unit, None if of.zone is None else str(of.zone))
+        )
+    if of.name == "decimal":
+        return pa.decimal128(of.precision, of.scale)
+    plain = {
+        "text": pa.string(),
+        "bytes": pa.binary(),
+        "bool": pa.bool_(),
+        "date": pa.date32(),
+        "time": pa.time64("us"),
+    }
+    if of.name in plain:
+        return plain[of.name]
+    return getattr(pa, f"{of.name}{of.bits}")()
+
+
+def fitted(native: Any, dtype: Any) -> Any:
+    """A column as a pyarrow type; an error where something would be lost."""
+    if native.type == dtype:
+        return native
+    found = _cast(native, dtype, None)
+    if found is None:
+        raise WindrowError(f"the values are {native.type}, and do not fit {dtype}")
+    return found
 
 
 def whole(chunked: Any) -> Any:
@@ -179,6 +273,7 @@ def _cast(array: Any, kind: Any, otherwise: Any) -> Any:
     try:
         if not pa.types.is_dictionary(kind) or array.type == kind:
             return array.cast(kind)
+        array = whole(array)
         encoded = array.cast(kind.value_type).dictionary_encode()
         indices = encoded.indices.cast(kind.index_type)
         return pa.DictionaryArray.from_arrays(indices, encoded.dictionary, ordered=kind.ordered)

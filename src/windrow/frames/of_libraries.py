@@ -60,7 +60,7 @@ class LibraryFrame(Frame):
             if there is not None:
                 objects[~there] = None
             return column_of(objects, there)
-        elif there is None and dtype == nw.Unknown:  # sparse arrays and the like
+        elif there is None and dtype == nw.Unknown and len(series):  # sparse arrays and the like
             array = series.to_numpy()
             if array.ndim == 1 and array.dtype.kind in "biufmM":
                 return column_of(array)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -12,6 +13,7 @@ from windrow.engine.inputs import Column, from_objects
 from windrow.errors import WindrowError
 from windrow.frames.of_libraries import LibraryFrame
 from windrow.frames.outputs import fitted, listed
+from windrow.frames.types import NULL, Type, of_dtype
 
 
 class PandasFrame(LibraryFrame):
@@ -24,9 +26,6 @@ class PandasFrame(LibraryFrame):
 
     library = "pandas"
 
-    def _outline(self) -> Any:
-        return [(name, str(dtype)) for name, dtype in self.data.dtypes.items()]
-
     def native(self) -> Any:
         return self.data
 
@@ -38,6 +37,42 @@ class PandasFrame(LibraryFrame):
 
     def _native(self, name: str) -> Any:
         return self.data[name]
+
+    def _own_dtype(self, name: str) -> Any:
+        return self.data[name].dtype
+
+    def _type_of(self, name: str) -> Type:
+        import pandas as pd
+
+        dtype = self.data[name].dtype
+        if dtype == object:  # only values tell
+            return Type("object", library="pandas", own=dtype) if not self.data[name].isna().all() else NULL
+        return (
+            type_of(dtype) if not isinstance(dtype, pd.CategoricalDtype) else Type("text", library="pandas", own=dtype)
+        )
+
+    def _dtype_of(self, of: Type) -> Any:
+        return dtype_of(of)
+
+    def _fitted(self, native: Any, dtype: Any) -> Any:
+        import pandas as pd
+
+        if native.dtype == dtype:
+            return native
+        gone = native.isna()
+        try:
+            if dtype == object:
+                return pd.Series(
+                    [None if null else v for null, v in zip(gone, native.tolist(), strict=True)], dtype=object
+                )
+            if isinstance(dtype, np.dtype) and dtype.kind in "iub" and gone.any():
+                return native  # NumPy has no null for it, and pandas only by another type
+            found = native.astype(dtype)
+            if (found.isna() == gone).all():
+                return found
+        except (TypeError, ValueError, OverflowError):
+            pass
+        raise WindrowError(f"the values are {native.dtype}, and do not fit {dtype}")
 
     def _series(self, native: Any) -> nw.Series:
         return super()._series(_arrow(native) if _in_arrow(native) else native)
@@ -88,19 +123,21 @@ class PandasFrame(LibraryFrame):
     def _take(self, native: Any, positions: np.ndarray) -> Any:
         return _take(native, positions)
 
-    def _make(self, array: np.ndarray, mask: np.ndarray | None, like: Any) -> Any:
+    def _make(self, array: np.ndarray, mask: np.ndarray | None, dtype: Any) -> Any:
         import pandas as pd
 
         if array.dtype == object:
             array, mask = from_objects(listed(array, mask))
         new = _plain(array, mask)
-        if like is None or like.dtype == object or new.dtype == like.dtype:
+        if dtype is None or dtype == object or new.dtype == dtype:
             return new
-        dtype = like.dtype
-        if _in_arrow(like):
+        if array.dtype == object and (mask is None or not mask.any()) and new.isna().all():
+            return new  # nulls are of any type
+        kind = _arrow_type(dtype)
+        if kind is not None:
             from windrow.frames.of_arrow import made
 
-            found = pd.Series(pd.arrays.ArrowExtensionArray(made(array, mask, _arrow(like).type)))
+            found = pd.Series(pd.arrays.ArrowExtensionArray(made(array, mask, kind)))
             return found.astype(dtype) if isinstance(dtype, pd.StringDtype) else found
         try:
             if isinstance(dtype, pd.DatetimeTZDtype):
@@ -123,7 +160,7 @@ class PandasFrame(LibraryFrame):
             kind = native.dtype.pyarrow_dtype if exact else None
             return pd.Series(pd.arrays.ArrowExtensionArray(stamped(array, mask, kind, native.zone)))
         if native.kind == "integer":
-            return self._make(array, mask, pd.Series([], dtype=native.dtype))
+            return self._make(array, mask, native.dtype)
         if native.kind == "date" and exact:
             return pd.Series(listed(array.astype(object), mask), dtype=object)
         return _zoned(_plain(array, mask), native.zone)
@@ -146,11 +183,69 @@ class PandasFrame(LibraryFrame):
         return extended
 
 
-def _in_arrow(native: Any) -> bool:
+def type_of(dtype: Any) -> Type:
+    """What a pandas type holds that tells it by itself."""
     import pandas as pd
 
-    dtype = native.dtype
-    return isinstance(dtype, pd.ArrowDtype) or (isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow")
+    mine: dict[str, Any] = {"library": "pandas", "own": dtype}
+    if isinstance(dtype, pd.ArrowDtype):
+        from windrow.frames.of_arrow import type_of as of_arrow
+
+        return replace(of_arrow(dtype.pyarrow_dtype), dtypes={}, **mine)
+    if isinstance(dtype, np.dtype):
+        return of_dtype(dtype, null=dtype.kind not in "iub", **mine)
+    if isinstance(dtype, pd.StringDtype):
+        return Type("text", **mine)
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return Type("timestamp", unit=dtype.unit, zone=dtype.tz, **mine)
+    if isinstance(dtype, pd.SparseDtype):
+        return of_dtype(dtype.subtype, null=dtype.subtype.kind not in "iub", library="pandas", own=dtype.subtype)
+    numpy = getattr(dtype, "numpy_dtype", None)
+    return of_dtype(numpy, **mine) if numpy is not None else Type("object", library="pandas", own=np.dtype(object))
+
+
+def dtype_of(of: Type) -> Any:
+    """The pandas type; None: the values tell it."""
+    import pandas as pd
+
+    if not of.told:
+        return np.dtype(object)
+    own = of.own if of.library == "pandas" else _numpy_dtype(of)
+    if of.null and isinstance(own, np.dtype) and own.kind in "iub":
+        return pd.array(
+            [], {"i": "Int", "u": "UInt", "b": "boolean"}[own.kind] + f"{8 * own.itemsize}" * (own.kind != "b")
+        ).dtype
+    if of.library != "pandas" and of.name == "text":
+        return pd.Series([""]).dtype if pd.Series([""]).dtype != object else np.dtype(object)
+    if of.library != "pandas" and of.name == "timestamp" and of.zone is not None:
+        return pd.DatetimeTZDtype(np.datetime_data(own)[0], of.zone)
+    return own
+
+
+def _numpy_dtype(of: Type) -> np.dtype:
+    if of.name in ("int", "uint", "float"):
+        return np.dtype(f"{of.name}{of.bits}")
+    if of.name in ("timestamp", "duration"):
+        unit = of.unit if of.unit in ("s", "ms", "us", "ns") else "s"
+        return np.dtype(f"{'m' if of.name == 'duration' else 'M'}8[{unit}]")
+    return np.dtype(bool if of.name == "bool" else object)
+
+
+def _arrow_type(dtype: Any) -> Any:
+    """The pyarrow type of columns that are kept as pyarrow's; None: others."""
+    import pandas as pd
+
+    if isinstance(dtype, pd.ArrowDtype):
+        return dtype.pyarrow_dtype
+    if isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":
+        import pyarrow as pa
+
+        return pa.large_string()
+    return None
+
+
+def _in_arrow(native: Any) -> bool:
+    return _arrow_type(native.dtype) is not None
 
 
 def _arrow(native: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -11,6 +10,7 @@ import numpy as np
 from windrow.errors import WindrowError
 from windrow.frames.of_libraries import LibraryFrame
 from windrow.frames.outputs import listed
+from windrow.frames.types import Type
 
 
 class PolarsFrame(LibraryFrame):
@@ -24,10 +24,9 @@ class PolarsFrame(LibraryFrame):
 
     library = "polars"
 
-    def _outline(self) -> Any:
-        data = io.BytesIO()
-        self.data.clear().write_ipc(data)
-        return self.lazy, data.getvalue()
+    @property
+    def form(self) -> bool:
+        return self.lazy
 
     def native(self) -> Any:
         return self._as_given(self.data)
@@ -40,6 +39,27 @@ class PolarsFrame(LibraryFrame):
 
     def _native(self, name: str) -> Any:
         return self.data.get_column(name)
+
+    def _own_dtype(self, name: str) -> Any:
+        return self._native(name).dtype
+
+    def _type_of(self, name: str) -> Type:
+        return type_of(self._native(name).dtype)
+
+    def _dtype_of(self, of: Type) -> Any:
+        return dtype_of(of)
+
+    def _fitted(self, native: Any, dtype: Any) -> Any:
+        import polars as pl
+
+        if native.dtype == dtype:
+            return native
+        try:
+            if dtype == pl.Datetime and native.dtype == pl.Datetime and native.dtype.time_zone is None:
+                native = _zoned(native, dtype.time_zone)
+            return native.cast(dtype)
+        except pl.exceptions.PolarsError:
+            raise WindrowError(f"the values are {native.dtype}, and do not fit {dtype}") from None
 
     def _decoded(self, series: nw.Series) -> nw.Series:
         return series.cast(nw.String()) if series.dtype in (nw.Categorical, nw.Enum) else series
@@ -67,17 +87,16 @@ class PolarsFrame(LibraryFrame):
         at = pl.Series(positions)
         return native.gather(at.set(pl.Series(gone), None)) if len(native) else native.clear(len(positions))
 
-    def _make(self, array: np.ndarray, mask: np.ndarray | None, like: Any) -> Any:
+    def _make(self, array: np.ndarray, mask: np.ndarray | None, dtype: Any) -> Any:
         import polars as pl
 
-        kind = None if like is None else like.dtype
         if array.dtype == object:
-            return _from_objects(array, mask, kind)
+            return _from_objects(array, mask, dtype)
         new = _from_numbers(array, mask)
-        if kind is None or new.dtype == kind or (new.dtype.is_temporal() and not kind.is_temporal()):
+        if dtype is None or new.dtype == dtype or (new.dtype.is_temporal() and not dtype.is_temporal()):
             return new
         try:
-            return _zoned(new, kind.time_zone).cast(kind) if kind == pl.Datetime else new.cast(kind)
+            return _zoned(new, dtype.time_zone).cast(dtype) if dtype == pl.Datetime else new.cast(dtype)
         except pl.exceptions.PolarsError:
             return new
 
@@ -101,6 +120,59 @@ class PolarsFrame(LibraryFrame):
 
     def _beside(self, columns: dict[str, Any]) -> Any:
         return self._as_given(self.data.with_columns([series.alias(name) for name, series in columns.items()]))
+
+
+def type_of(kind: Any) -> Type:
+    """What a Polars type holds."""
+    import polars as pl
+
+    mine: dict[str, Any] = {"library": "polars", "own": kind}
+    if kind.is_integer():
+        return Type("int" if kind.is_signed_integer() else "uint", int(str(kind).lstrip("UInt")), **mine)
+    if kind.is_float():
+        return Type("float", int(str(kind).lstrip("Float")), **mine)
+    if kind == pl.Decimal:
+        return Type("decimal", precision=kind.precision or 38, scale=kind.scale, **mine)
+    if kind == pl.Datetime:
+        return Type("timestamp", unit=kind.time_unit, zone=kind.time_zone, **mine)
+    if kind == pl.Duration:
+        return Type("duration", unit=kind.time_unit, **mine)
+    if kind in (pl.List, pl.Array):
+        return Type("list", item=type_of(kind.inner), **mine)
+    if kind == pl.Struct:
+        return Type("struct", fields=tuple((f.name, type_of(f.dtype)) for f in kind.fields), **mine)
+    plain: dict[Any, Any] = {
+        pl.String: "text", pl.Categorical: "text", pl.Enum: "text", pl.Binary: "bytes", pl.Boolean: "bool",
+        pl.Date: "date", pl.Time: "time", pl.Null: "null",
+    }  # fmt: skip
+    return Type(next((name for own, name in plain.items() if kind == own), "object"), **mine)
+
+
+def dtype_of(of: Type) -> Any:
+    """The Polars type; None: the values tell it."""
+    import polars as pl
+
+    if of.library == "polars":
+        return of.own if of.told else None
+    if of.name in ("object", "null"):
+        return None
+    if of.name == "list":
+        item = None if of.item is None else dtype_of(of.item)
+        return None if item is None else pl.List(item)
+    if of.name == "struct":
+        parts = {name: dtype_of(part) for name, part in of.fields}
+        return None if None in parts.values() else pl.Struct(parts)
+    if of.name in ("timestamp", "duration"):
+        unit: Any = of.unit if of.unit in ("ms", "us", "ns") else "ms"
+        return (
+            pl.Duration(unit) if of.name == "duration" else pl.Datetime(unit, None if of.zone is None else str(of.zone))
+        )
+    if of.name == "decimal":
+        return pl.Decimal(of.precision, of.scale)
+    plain = {"text": pl.String, "bytes": pl.Binary, "bool": pl.Boolean, "date": pl.Date, "time": pl.Time}
+    if of.name in plain:
+        return plain[of.name]()
+    return getattr(pl, f"{ {'int': 'Int', 'uint': 'UInt', 'float': 'Float'}[of.name] }{of.bits}")()
 
 
 def _from_numbers(array: np.ndarray, mask: np.ndarray | None) -> Any:

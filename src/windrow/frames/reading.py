@@ -6,8 +6,6 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from windrow.errors import WindrowError
 from windrow.frames.base import Frame
 
@@ -39,36 +37,3 @@ def read(data: Any) -> Frame:
         return ArrowFrame(data)
     hint = "; make it a frame: .to_frame()" if hasattr(data, "to_frame") else ""
     raise WindrowError(f"windrow reads {WANTED}, not {type(data).__module__}.{type(data).__qualname__}{hint}")
-
-
-def outlined(frame: Frame) -> tuple:
-    """What a frame without rows is made from again by `from_outline`: plain values, to be saved."""
-    return frame.library, frame._outline()
-
-
-def from_outline(outline: tuple) -> Frame:
-    """A frame without rows, of the kind and types that `outlined` told."""
-    library, content = outline
-    if library == "arrow":
-        import pyarrow as pa
-
-        kind, schema = content
-        from windrow.frames.of_arrow import ArrowFrame
-
-        return ArrowFrame(pa.ipc.read_schema(pa.py_buffer(schema)).empty_table(), kind)
-    if library == "polars":
-        import io
-
-        import polars as pl
-
-        from windrow.frames.of_polars import PolarsFrame
-
-        lazy, data = content
-        return PolarsFrame(pl.read_ipc(io.BytesIO(data)), lazy)
-    if library == "pandas":
-        import pandas as pd
-
-        from windrow.frames.of_pandas import PandasFrame
-
-        return PandasFrame(pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in content}))
-    return read({name: np.empty(0, dtype) for name, dtype in content})

@@ -16,8 +16,9 @@ from windrow.engine.kernel import rather_plain
 from windrow.engine.threads import Threads, wanted
 from windrow.frames import Frame, Output
 from windrow.local.explain import explain
-from windrow.local.intake import Intake, Ordered, take_in
+from windrow.local.intake import Intake, Ordered, named_columns, take_in
 from windrow.local.results import changed, output, some, table
+from windrow.local.schema import Schema
 from windrow.query import Query, Report
 from windrow.step.choosing import planned
 from windrow.step.groups import Answer, Arrangement, arrange
@@ -50,19 +51,14 @@ class Local:
             for a in sorted(query.aggregates.values(), key=lambda a: not a.builtin)
             for name in a.columns
         }
-        # lists and objects without a value do not tell their type: not refused as texts
-        untold = {
-            name
-            for name, column in needed.items()
-            if column.kind == "object"
-            and frame.library in ("arrays", "pandas")
-            and not (frame.rows if column.mask is None else column.mask.any())
-        }
         together = frame.rows >= TOGETHER
+        types = {name: frame.type(name) for name in needed}
         arrangement = arrange(
-            query.aggregates, needed, untold=untold, together=together, own_plain=rather_plain(frame.rows)
+            query.aggregates, needed, types=types, together=together, own_plain=rather_plain(frame.rows)
         )
-        return Batch(query, intake, arrangement, threads)
+        nullable = any(column.mask is not None for column in needed.values())
+        read = {**{name: frame.type(name) for name in named_columns(query)}, **types}
+        return Batch(query, intake, arrangement, threads, Schema.of(query, read, intake.times, nullable))
 
     def explain(self, query: Query, data: Any) -> str:
         if data is None:
@@ -77,8 +73,11 @@ class Local:
 class Batch:
     """One run."""
 
-    def __init__(self, query: Query, intake: Intake, arrangement: Arrangement, threads: Threads) -> None:
+    def __init__(
+        self, query: Query, intake: Intake, arrangement: Arrangement, threads: Threads, schema: Schema
+    ) -> None:
         self.query, self.intake, self.arrangement, self.threads = query, intake, arrangement, threads
+        self.schema = schema
         self.frame: Frame = intake.frame
         factor = 1000 if intake.times is not None and intake.times.unit == "ns" else 1
         self.windows = {name: window.scaled(factor) for name, window in query.windows.items()}
@@ -112,8 +111,8 @@ class Batch:
             in_order = [
                 some(f, np.flatnonzero(changed(self.query, f.key, self._told(f.answers), {}))) for f in in_order
             ]
-        columns = table(self.query, in_order, self._keys, self.intake.times)
-        return frames.build(self.frame, columns), sum(len(f.key) for f in in_order)
+        columns = table(self.query, in_order, self._keys, self.schema.times)
+        return frames.build(self.frame, columns, self.schema.types), sum(len(f.key) for f in in_order)
 
     def _stepped(self, windows: dict[str, Window]) -> list[Results]:
         """From slices, which are few to sort, where the rows can be folded as they lie; else from the rows in order."""
@@ -180,7 +179,7 @@ class Batch:
                 for name, answer in answers.items():
                     columns[f"{name}_{window}" if self.query.named else name] = output(self._unsorted(ordered, answer))
         declared = [f"{n}_{w}" if self.query.named else n for w in self.windows for n in self.query.aggregates]
-        result = frames.extend(self.frame, {name: columns[name] for name in declared})
+        result = frames.extend(self.frame, {name: columns[name] for name in declared}, self.schema.types)
         if not self.query.changes_only:
             return result, self.frame.rows
         at = np.flatnonzero(differs)

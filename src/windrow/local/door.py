@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column, object_array
+from windrow.engine.same_types import coerced, settled
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.engine.walks import LOWEST as NEVER
 from windrow.errors import WindrowError
-from windrow.frames import Frame, Times
+from windrow.frames import Frame, Times, Type
+from windrow.frames.times import NANOS
 from windrow.local.intake import column_measures, named_columns, placed, reads_any_column
 from windrow.query import Query
-from windrow.step.held import Held, coerced
+from windrow.step.held import Held
 from windrow.step.keys import Keys
 
 _NO_ROWS = np.empty(0, np.int64)
@@ -27,7 +31,9 @@ class Door:
         self.query = query
         self.newest = self.watermark = NEVER  # the newest time seen; how far event time has come
         self.times: Times | None = None  # what the time column is like
-        self.kinds: dict[str, tuple[str, np.dtype]] = {}  # of the columns, as the first rows had them
+        self.types: Mapping[str, Type] = {}  # of the columns that are kept, as they were first seen
+        self.kinds: dict[str, tuple[str, np.dtype]] = {}  # the same as the engine keeps them
+        self._settled = False  # all of the types are known
         self.keys = Keys(len(query.by))
         self.named = tuple(named_columns(query))
         self.measures = column_measures(query)
@@ -39,16 +45,31 @@ class Door:
         """How many ticks of the time column a microsecond has."""
         return 1000 if self.times is not None and self.times.unit == "ns" else 1
 
-    def begin(self, frame: Frame) -> None:
-        """Takes the types of the columns from an empty frame, before there are rows."""
-        if self.query.time is not None:
-            self.times = frame.time(self.query.time)
+    def learn(self, frame: Frame) -> bool:
+        """Takes the types of columns that are not known yet, with rows or without; whether there were any."""
+        if self._settled:
+            return False
+        for name in self.named:
+            frame.check(name)
+        types = dict(self.types)
         for name in self._kept(frame):
-            column = frame.column(name)
-            self.kinds[name] = (column.kind, column.dtype)
+            if name not in types or not types[name].told:
+                types[name] = frame.type(name)
+                if types[name].told and name not in self.kinds:
+                    self.kinds[name] = settled(frame.column(name))
+        if self.query.time is not None and self.times is None and types[self.query.time].told:
+            self.times = like(frame.time(self.query.time))
+            if self.watermark != NEVER:
+                self.watermark *= self.ticks  # it was set before the unit was known
+        self.types, self._settled = types, all(kind.told for kind in types.values())
+        return True
+
+    def settle(self, types: Mapping[str, Type]) -> None:
+        """The types as they were before, or were saved."""
+        self.types, self._settled = types, bool(types) and all(kind.told for kind in types.values())
 
     def admit(self, frame: Frame) -> tuple[Held | None, np.ndarray, np.ndarray]:
-        """(rows that are in time, which are late, which are rejected); event time goes on."""
+        """(rows that are in time, which are late, which are rejected); event time goes on. After `learn`."""
         for name in self.named:
             frame.check(name)
         found = placed(self.query, frame, self.measures)
@@ -80,15 +101,9 @@ class Door:
         """Event times in the unit of the first rows; zeros where the query has none."""
         if times is None:
             return np.zeros(frame.rows, np.int64)
-        if self.times is None and frame.rows:
-            self.times = replace(times, values=times.values[:0], mask=None)
-        if self.times is None or times.unit == self.times.unit:
+        if self.times is None or not len(times.values) or times.native is self.times.native:
             return times.values
-        if self.times.unit == "ns":
-            return times.values * 1000
-        if (times.values % 1000).any():
-            raise WindrowError(f"column '{self.query.time}' came in microseconds before, and has finer times now")
-        return times.values // 1000
+        return _converted(f"column '{self.query.time}'", times, self.times)
 
     def _newest(self, times: np.ndarray) -> int:
         """The newest time seen, these included."""
@@ -118,8 +133,12 @@ class Door:
             column = frame.column(name)
             known = kinds.get(name)
             if known is None:
-                known = kinds[name] = column.kind, column.dtype
-            columns[name] = coerced(name, column, *known)
+                known = kinds[name] = settled(column)
+            columns[name] = column = coerced(f"column '{name}'", column, *known)
+            if column.dtype.kind == "M":
+                _same_zone(f"column '{name}'", frame.type(name).zone, self.types[name].zone)
+            elif self.types[name].name == "decimal":
+                _same_scale(name, column, frame.type(name).scale, self.types[name].scale)
         codes = self._codes(frame)
         if isinstance(at, slice):
             return Held(codes, times, columns)
@@ -141,13 +160,53 @@ class Door:
         """The columns that are kept."""
         if not self.keeps_all:
             return self.named
-        if not self.kinds:
+        if not self.types:
             return frame.names
-        kept = tuple(self.kinds)
+        kept = tuple(self.types)
         if kept != frame.names:
             for name in kept:
                 frame.check(name)
         return kept
+
+
+def like(times: Times) -> Times:
+    """What a time column is like, without its values."""
+    return replace(times, values=times.values[:0], mask=None)
+
+
+def _converted(name: str, times: Times, known: Times) -> np.ndarray:
+    """Event times as the first ones were counted; an error where these are of another kind, or finer."""
+    was, now = known.native, times.native
+    if (was.kind == "integer") != (now.kind == "integer"):
+        kinds = [f"integers ({t.dtype})" if t.kind == "integer" else f"{t.kind}s ({t.dtype})" for t in (was, now)]
+        raise WindrowError(f"{name} held {kinds[0]} before and holds {kinds[1]} now; a live query needs one type")
+    _same_zone(name, now.zone, was.zone)
+    values = times.values
+    if times.unit != known.unit:
+        if known.unit == "ns" and len(values) and max(-int(values.min()), int(values.max())) > (2**63 - 1) // 1000:
+            raise WindrowError(f"{name} came in nanoseconds before, and has times beyond their range now")
+        finer = known.unit == "us" and (values % 1000).any()
+        values = values * 1000 if known.unit == "ns" else values // 1000
+    else:
+        finer = False
+    if finer or (
+        was.kind != "integer" and was.unit != now.unit and (values % (NANOS[was.unit] // NANOS[known.unit])).any()
+    ):
+        raise WindrowError(f"{name} came in the unit {was.unit} before, and has finer times now; give it one type")
+    return values
+
+
+def _same_zone(name: str, now: Any, was: Any) -> None:
+    """Times of another zone are the same moments; those of no zone are not."""
+    if (now is None) != (was is None):
+        had, has = ("none", f"the zone {now}") if was is None else (f"the zone {was}", "none")
+        raise WindrowError(f"{name} had times of {had} before and has {has} now: make them all zoned, or none")
+
+
+def _same_scale(name: str, column: Column, now: int, was: int) -> None:
+    """Decimals with more places than the first ones are refused, unless these are zeros."""
+    if now > was and any(v is not None and round(v, was) != v for v in column.values.tolist()):
+        raise WindrowError(f"column '{name}' held decimals of {was} places before and holds some of {now} now")
 
 
 def _objects(values: list) -> Column:

@@ -61,12 +61,13 @@ def measure_dtype(query: Query, measure: Measure, column: Column) -> np.dtype:
             f"column '{measure.column}' holds {column.dtype}; a window on it needs numbers"
             + (" (a duration with time= is for times)" if column.dtype.kind in "mM" else "")
         )
-    lengths: list[Any] = []
-    for window in query.windows.values():
-        if getattr(window, "measure", None) == measure:
-            lengths += [getattr(window, part) for part in ("range", "every", "origin", "gap") if hasattr(window, part)]
-    whole = column.kind == "int64" and all(isinstance(length, int) for length in lengths)
-    return np.dtype(np.int64 if whole else np.float64)
+    return np.dtype(np.int64 if column.kind == "int64" and whole_lengths(query, measure) else np.float64)
+
+
+def whole_lengths(query: Query, measure: Measure) -> bool:
+    """Whether the windows along a column have lengths of whole numbers."""
+    lengths = [length for w in query.windows.values() if w.measure == measure for length in w.lengths]
+    return all(isinstance(length, int) for length in lengths)
 
 
 @dataclass(frozen=True)

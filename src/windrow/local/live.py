@@ -17,7 +17,8 @@ from windrow.local.door import FOREVER, Door
 from windrow.local.intake import column_measures, measure_dtype
 from windrow.local.labels import Labels
 from windrow.local.ordering import OrderedRows, Readable
-from windrow.local.results import LastAnswers, changed, nothing, some, table
+from windrow.local.results import LastAnswers, changed, nothing, result_names, some, table
+from windrow.local.schema import Schema
 from windrow.local.snapshots import restore, saved
 from windrow.query import Query, Report
 from windrow.step.along import along_columns
@@ -52,7 +53,8 @@ class Live:
         self.query = query
         self._counts = [0, 0, 0, 0]  # as in a `Report`
         self.closed = False
-        self.template: Frame = frames.read({})  # the frame of the last push: results are of its kind and types
+        self.template: Frame = frames.read({})  # the frame of the last push: results are of its kind
+        self.schema: Schema | None = None  # their types, told by the query and the types of the first columns
         self._out: tuple[Frame, np.ndarray, np.ndarray] | None = None  # its rows that were late, or rejected
         self.door = Door(query)
         self.pending: Pending | PendingSlices = Pending()
@@ -99,6 +101,7 @@ class Live:
         return self._all_or_nothing(self._push, frames.read(_as_columns(rows)))
 
     def _push(self, frame: Frame) -> Any:
+        self._learn(frame)
         admitted, late, rejected = self.door.admit(frame)
         self.template, self._out = frame, (frame, late, rejected)
         self._counts[0] += frame.rows
@@ -159,8 +162,17 @@ class Live:
     def begin(self, frame: Frame) -> None:
         """Takes the types of the columns from an empty frame, before there are rows."""
         self.template = frame
-        self.door.begin(frame)
+        self._learn(frame)
         self._begin(self.door.nothing())
+
+    def _learn(self, frame: Frame) -> None:
+        """Takes the types of columns that are not known yet."""
+        if self.door.learn(frame):
+            self.type_results()
+
+    def type_results(self) -> None:
+        """Tells the types of the results from those of the columns."""
+        self.schema = Schema.of(self.query, self.door.types, self.door.times)
 
     @property
     def begun(self) -> State:
@@ -190,8 +202,8 @@ class Live:
         """What the action does happens as a whole, or not at all."""
         self._commit()  # of an action before, where an interrupt came between
         door, pending, labels = self.door, self.pending, self.labels
-        mine = self._counts.copy(), self._out, self.closed, self.template, self.state
-        at_door = door.newest, door.watermark, door.times, len(door.kinds)
+        mine = self._counts.copy(), self._out, self.closed, self.template, self.state, self.schema
+        at_door = door.newest, door.watermark, door.times, len(door.kinds), door.types
         waiting = pending.before()
         lengths = {name: len(values) for name, values in labels.values.items()}
         try:
@@ -202,8 +214,9 @@ class Live:
             if self.state is not None:
                 self.state.rollback()
             door.keys.rollback()
-            self._counts, self._out, self.closed, self.template, self.state = mine
-            door.newest, door.watermark, door.times, kinds = at_door
+            self._counts, self._out, self.closed, self.template, self.state, self.schema = mine
+            door.newest, door.watermark, door.times, kinds, types = at_door
+            door.settle(types)
             while len(door.kinds) > kinds:
                 door.kinds.popitem()
             self.pending = pending
@@ -251,7 +264,7 @@ class Live:
 
     def _begin(self, rows: Held) -> State:
         query = self.query
-        arrangement = arrange(query.aggregates, rows.columns, nullable=True)
+        arrangement = arrange(query.aggregates, rows.columns, nullable=True, types=self.door.types)
         windows = {name: window.scaled(self.door.ticks) for name, window in query.windows.items()}
         dtypes: dict[Measure, np.dtype] = {
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
@@ -287,7 +300,7 @@ class Live:
         """Takes what is ready through a step, and gives what that makes final."""
         if self.state is None:
             if admitted is None:  # nothing has come yet
-                return frames.build(self.template, nothing(self.query, self.template))
+                return self._built(nothing(self._names()))
             self._begin(admitted)
         state = self.begun
         state.grow(len(self.door.keys))
@@ -296,7 +309,14 @@ class Live:
         else:
             made = self._from_rows(self._ready(admitted, self.pending), state)
         self._counts[1] += len(next(iter(made.values())))
-        return frames.build(self.template, made)
+        return self._built(made)
+
+    def _built(self, columns: dict[str, Output]) -> Any:
+        return frames.build(self.template, columns, None if self.schema is None else self.schema.types)
+
+    def _names(self) -> list[str]:
+        """The result's columns."""
+        return result_names(self.query) if self.schema is None else self.schema.names
 
     def _from_slices(self, admitted: Held | None, pending: PendingSlices, state: State) -> dict[str, Output]:
         """Rows fold into slices that wait; those that the watermark has passed take the step."""
@@ -344,7 +364,8 @@ class Live:
         if self.query.changes_only:
             news = [changed(self.query, f.key, self._told(f.answers), self.last[f.window]) for f in ended]
             ended = [some(f, np.flatnonzero(new)) for f, new in zip(ended, news, strict=True)]
-        return table(self.query, ended, self._keys, self.door.times, self._output)
+        assert self.schema is not None
+        return table(self.query, ended, self._keys, self.schema.times, self._output)
 
     def _by_row(self, rows: Held, ordered: OrderedRows, results: Results) -> dict[str, Output]:
         """The rows that were taken in, in the order in which they came, with their answers."""
@@ -366,16 +387,13 @@ class Live:
 
     def _column(self, rows: Held, name: str) -> Output:
         column = rows.column(name)
-        known = name in self.template.names
-        return Values(column.restored(column.values), column.mask, name if known else None)
+        return Values(column.restored(column.values), column.mask)
 
     def _output(self, answer: Answer) -> Output:
         """Answers that are numbers of labels become the labels."""
         if answer.rows_of is None:
-            return Values(answer.values, answer.there, answer.like if answer.like in self.template.names else None)
-        known = answer.rows_of in self.template.names
-        values, there = self.labels.taken(answer.rows_of, answer.values, answer.there)
-        return Values(values, there, answer.rows_of if known else None)
+            return Values(answer.values, answer.there)
+        return Values(*self.labels.taken(answer.rows_of, answer.values, answer.there))
 
     def _told(self, answers: dict[str, Answer]) -> dict[str, Answer]:
         """Answers that can be compared: labels instead of their numbers."""
@@ -392,8 +410,7 @@ class Live:
         columns: dict[str, Output] = {}
         for name, values in zip(self.query.by, self.door.keys.columns(used), strict=True):
             array = values if isinstance(values, np.ndarray) else object_array(values)
-            different = Values(array, None, name if name in self.template.names else None)
-            columns[name] = frames.repeated(self.template, name, different, at)
+            columns[name] = frames.repeated(self.template, name, Values(array), at, self.door.types[name])
         return columns
 
 
@@ -409,4 +426,4 @@ def _as_columns(rows: Any) -> Any:
 
 def _at(column: Output, at: np.ndarray) -> Output:
     assert isinstance(column, Values)
-    return Values(column.array[at], None if column.mask is None else column.mask[at], column.like)
+    return Values(column.array[at], None if column.mask is None else column.mask[at])

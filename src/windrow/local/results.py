@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from windrow.aggregates.compare import alike
 from windrow.engine.inputs import object_array
-from windrow.frames import Frame, Instants, Output, Taken, Times, Values
+from windrow.frames import Instants, Output, Taken, Times, Values
 from windrow.query import Query
 from windrow.step.groups import Answer
 from windrow.step.results import Ended
@@ -24,13 +24,13 @@ def stacked(parts: Sequence[Answer]) -> Answer:
     there = None
     if any(part.there is not None for part in parts):
         there = np.concatenate([np.ones(len(p.values), bool) if p.there is None else p.there for p in parts])
-    return Answer(np.concatenate([part.values for part in parts]), there, parts[0].rows_of, parts[0].like)
+    return Answer(np.concatenate([part.values for part in parts]), there, parts[0].rows_of)
 
 
 def output(answer: Answer) -> Output:
     """An answer as a column of the result."""
     if answer.rows_of is None:
-        return Values(answer.values, answer.there, answer.like)
+        return Values(answer.values, answer.there)
     rows = answer.values if answer.there is None else np.where(answer.there, answer.values, -1)
     return Taken(answer.rows_of, rows)
 
@@ -168,12 +168,14 @@ def some(found: Ended, at: np.ndarray) -> Ended:
     )  # fmt: skip
 
 
-def nothing(query: Query, template: Frame) -> dict[str, Output]:
-    """No results, as long as no row has told what they are made of."""
-    none = Values(np.empty(0, object))
+def result_names(query: Query) -> list[str]:
+    """The result's columns, without those of the input."""
     if query.per_row:
-        names = [f"{n}_{w}" if query.named else n for w in query.windows for n in query.aggregates]
-        return dict.fromkeys([*template.names, *names], none)
-    named = ["window"] if query.named else []
+        return [f"{n}_{w}" if query.named else n for w in query.windows for n in query.aggregates]
     edges = [name for pair in edge_names(query).values() for name in pair]
-    return dict.fromkeys([*query.by, *named, *edges, *query.aggregates], none)
+    return [*query.by, *(["window"] if query.named else []), *edges, *query.aggregates]
+
+
+def nothing(names: Iterable[str]) -> dict[str, Output]:
+    """No results."""
+    return dict.fromkeys(names, Values(np.empty(0, object)))

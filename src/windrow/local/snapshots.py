@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from windrow.engine.snapshot import opened, sealed
 from windrow.errors import SnapshotError
-from windrow.frames import from_outline, outlined
+from windrow.frames.saving import emptied, loaded_times, loaded_type, saved_times, saved_type
 from windrow.query import Report
 from windrow.step import saving
 from windrow.step.keys import one_nan
@@ -18,8 +17,8 @@ from windrow.step.keys import one_nan
 if TYPE_CHECKING:
     from windrow.local.live import Live
 
-#: 1 had slices, and rows of windows that are kept by partials now; in 2 all that waits were rows
-LAYOUT = 3
+#: 1 had slices, and rows of windows that are kept by partials now; in 2 all that waits were rows; 3 had no types
+LAYOUT = 4
 
 
 def saved(live: Live) -> bytes:
@@ -35,8 +34,13 @@ def saved(live: Live) -> bytes:
         "report": [live.report.rows_in, live.report.rows_out, live.report.late, live.report.rejected],
         "closed": live.closed,
         "in a store": live.query.store is not None,
-        "frame": outlined(live.template.pick(np.empty(0, np.int64))),
-        "door": (live.door.newest, live.door.watermark, None if live.door.times is None else live.door.times.unit),
+        "frame": (live.template.library, live.template.form),
+        "types": [(name, saved_type(kind)) for name, kind in live.door.types.items()],
+        "door": (
+            live.door.newest,
+            live.door.watermark,
+            None if live.door.times is None else saved_times(live.door.times),
+        ),
         "kinds": [(name, kind, dtype.str) for name, (kind, dtype) in live.door.kinds.items()],
         "keys": live.door.keys.saved(keys) if live.query.by else [],
         "pending": _pending(live, keys),
@@ -62,11 +66,14 @@ def restore(live: Live, data: bytes) -> None:
     check_identity(live.query.identity(), dict(state["identity"]))
     _check_store(live.query.store, state.get("in a store", False))
     door, live.closed, live.report = live.door, state["closed"], Report(*state["report"])
-    live.template = from_outline(state["frame"])
-    door.newest, door.watermark, unit = state["door"]
-    if unit is not None:
+    door.settle({name: loaded_type(kind) for name, kind in state["types"]})
+    live.template = emptied(*state["frame"], door.types)
+    door.newest, door.watermark, times = state["door"]
+    if times is not None:
         assert live.query.time is not None
-        door.times = replace(live.template.time(live.query.time), unit=unit)
+        door.times = loaded_times(times, door.types[live.query.time].own)
+    if state["types"]:
+        live.type_results()
     door.kinds = {name: (kind, np.dtype(dtype)) for name, kind, dtype in state["kinds"]}
     if live.query.by:
         door.keys.extend(

@@ -20,8 +20,10 @@ from windrow.engine.grouping import factorize, order
 from windrow.engine.inputs import object_array
 from windrow.engine.snapshot import packed, unpacked
 from windrow.engine.walks import HIGHEST as FOREVER
+from windrow.frames.of_arrow import type_of
 from windrow.local.intake import Ordered, take_in
-from windrow.local.results import changed, output, some, table
+from windrow.local.results import changed, some, table
+from windrow.local.schema import edge_times
 from windrow.query import Query
 from windrow.spark.chunks import by_key, conformed, gathered
 from windrow.step.choosing import planned
@@ -49,7 +51,12 @@ def in_any_order(query: Query) -> bool:
 def outlines(query: Query, schema: pa.Schema) -> Arrangement:
     """The aggregates over columns of these types."""
     frame = frames.read(schema.empty_table())
-    return arrange(query.aggregates, {n: frame.column(n) for a in query.aggregates.values() for n in a.columns}, True)
+    return _arranged(query, frame)
+
+
+def _arranged(query: Query, frame: frames.Frame) -> Arrangement:
+    needed = {name: frame.column(name) for a in query.aggregates.values() for name in a.columns}
+    return arrange(query.aggregates, needed, nullable=True, types={name: frame.type(name) for name in needed})
 
 
 def partial_schema(query: Query, schema: pa.Schema) -> pa.Schema:
@@ -86,9 +93,7 @@ class Folded:
         query = self.query
         frame = frames.read(rows)
         intake = take_in(query, frame)
-        arrangement = arrange(
-            query.aggregates, {n: frame.column(n) for a in query.aggregates.values() for n in a.columns}, True
-        )
+        arrangement = _arranged(query, frame)
         ordered = Ordered(intake, TIME)
         folded_rows = StepRows(ordered.key, {TIME: ordered.pick(intake.measures[TIME])}, ordered.readable())
         read = {name: ordered.column(name) for name in arrangement.columns()}
@@ -169,12 +174,9 @@ class Answered:
         def key_columns(code: np.ndarray) -> dict[str, frames.Output]:
             return {name: frames.Taken(name, keys[code]) for name in query.by}
 
-        return frames.build(frame, table(query, in_order, key_columns, empty.time(query.time), _typed_later))
-
-
-def _typed_later(answer: Answer) -> frames.Output:
-    """The input column that an answer is like is not here; the result's schema knows its type."""
-    return output(replace(answer, like=None))
+        times = edge_times(query, empty.time(query.time))
+        types = {field.name: type_of(field.type) for field in self.schema}
+        return frames.build(frame, table(query, in_order, key_columns, times), types)
 
 
 def _labelled(found: Ended, labels: Mapping[str, str]) -> Ended:

@@ -5,8 +5,8 @@ What can be read off others that are computed anyway is not computed again: a me
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,8 @@ from windrow.engine.columns import allocate
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.inputs import Column
 from windrow.errors import WindrowError
+from windrow.frames.times import NANOS
+from windrow.frames.types import Type, example
 
 #: mark the row numbers of a column: of all rows, and of those that are not null
 ROW_OF, VALID_ROW_OF = "\0", "\1"
@@ -35,12 +37,10 @@ class Answer:
     values: np.ndarray
     there: np.ndarray | None = None
     rows_of: str | None = None
-    like: str | None = None  # the input column whose type the answers have, where nothing else tells
 
     def at(self, where: np.ndarray | slice) -> Answer:
         """Some of the answers."""
-        there = None if self.there is None else self.there[where]
-        return Answer(self.values[where], there, self.rows_of, self.like)
+        return Answer(self.values[where], None if self.there is None else self.there[where], self.rows_of)
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Group:
     form: Form
     columns: tuple[str, ...]  # as the join takes them, some of them row numbers
     dtypes: dict[str, np.dtype]  # of the columns as they came
+    times: Mapping[str, TimeAnswer] = field(default_factory=dict)  # for answers that are times or durations
 
     def labels(self) -> dict[int, tuple[str, str]]:
         """The numbers of a partial that are row numbers: place -> (the aggregate, the column whose rows they are)."""
@@ -81,8 +82,14 @@ class Group:
             there = ~np.ma.getmaskarray(array) if isinstance(array, np.ma.MaskedArray) else None
             source = self.columns[own[0]] if own else NOTHING
             rows_of = source[1:] if source.startswith((ROW_OF, VALID_ROW_OF)) else None
-            found[name] = Answer(np.ma.getdata(array), there, rows_of)
+            found[name] = self._answer(name, np.ma.getdata(array), there, rows_of)
         return found
+
+    def _answer(self, name: str, values: np.ndarray, there: np.ndarray | None, rows_of: str | None = None) -> Answer:
+        """Answers; numbers that stand for times or durations become these."""
+        if name in self.times:
+            values = self.times[name].read(values, there)
+        return Answer(values, there, rows_of)
 
     def answers(self, out: tuple, valid: tuple) -> dict[str, Answer]:
         """What a kernel has put there, by the aggregates' names."""
@@ -100,14 +107,36 @@ class Group:
             elif source in self.dtypes:
                 found[name] = Answer(Column(values, None, self.dtypes[source]).restored(values), there)
             else:
-                found[name] = Answer(values, there)
+                found[name] = self._answer(name, values, there)
         return found
 
     def _unzipped(self, tuples: np.ndarray) -> dict[str, Answer]:
         answers = [self.of.monoid_lower(None) if t is None else t for t in tuples.tolist()]  # None: no rows
         columns = zip(*answers, strict=True) if answers else [()] * len(self.names)
-        likes = (a.columns[0] if a.chooses and a.columns else None for a, _ in self.of.parts)
-        return {name: _objects(c, like) for name, c, like in zip(self.names, columns, likes, strict=True)}
+        found = {name: _objects(column) for name, column in zip(self.names, columns, strict=True)}
+        return {name: self._answer(name, answer.values, answer.there) for name, answer in found.items()}
+
+
+@dataclass(frozen=True)
+class TimeAnswer:
+    """What answers are that the engine counts in a column's unit, or in finer ones."""
+
+    dtype: np.dtype
+    units: int = 1  # of the answer, in one of the column's; for answers that are floats
+
+    def read(self, values: np.ndarray, there: np.ndarray | None) -> np.ndarray:
+        """Numbers as times or durations."""
+        if values.dtype == object:
+            counts = [0 if value is None else _count(value) for value in values.tolist()]
+            return np.array(counts, np.int64).view(self.dtype)
+        if values.dtype.kind == "f":
+            known = values if there is None else np.where(there, values, 0.0)
+            values = np.rint(known * self.units).astype(np.int64)
+        return values.astype(np.int64, copy=False).view(self.dtype)
+
+
+def _count(value: Any) -> int:
+    return int(value.astype(np.int64)) if isinstance(value, np.generic) else int(value)
 
 
 def _all_true(n: int) -> np.ndarray:
@@ -116,11 +145,11 @@ def _all_true(n: int) -> np.ndarray:
     return mask
 
 
-def _objects(column: Any, like: str | None) -> Answer:
+def _objects(column: Any) -> Answer:
     values = np.empty(len(column), object)
     values[:] = column
     there = np.fromiter((value is not None for value in column), bool, len(column))
-    return Answer(values, None if there.all() else there, None, like)
+    return Answer(values, None if there.all() else there)
 
 
 @dataclass(frozen=True)
@@ -169,7 +198,7 @@ def arrange(
     aggregates: Mapping[str, Aggregate],
     columns: Mapping[str, Column],
     nullable: bool = False,
-    untold: Container[str] = (),
+    types: Mapping[str, Type] | None = None,
     together: bool = False,
     own_plain: bool = False,
 ) -> Arrangement:
@@ -177,7 +206,7 @@ def arrange(
 
     Args:
         nullable: rows to come may have nulls where these have none.
-        untold: columns of which no value tells the type.
+        types: what the columns hold, to refuse what an aggregate cannot take before there are rows.
         together: one kernel for all that compile. It goes through the rows once, and has to be compiled for just this
             set of aggregates; otherwise each has its own, which is on disk as soon as any query has used it.
         own_plain: users' own aggregates run in plain Python. To know their types takes a compiler.
@@ -199,10 +228,13 @@ def arrange(
 
     fast: dict[str, Aggregate] = {}
     slow: dict[str, Aggregate] = {}
+    times: dict[str, TimeAnswer] = {}
     for name, aggregate in wanted.items():
         own = [columns[column] for column in aggregate.columns]
         if aggregate.builtin:
-            _check_types(aggregate, [_NULL if c in untold else columns[c] for c in aggregate.columns])
+            _check_types(aggregate, own, {} if types is None else types)
+            aggregate, answer = _over_times(aggregate, own)
+            times |= {} if answer is None else {name: answer}
         elif own and len(own[0].values):
             check_laws(aggregate, sample_rows(tuple(own)), synthetic=True)
         bound = _by_row_number(aggregate, own, nullable)
@@ -219,12 +251,9 @@ def arrange(
             joined, names = _joined(list(some.values()))
             made = form(joined, names) if some is not slow else _counted(plain_form(joined), list(some.values()))
             assert made is not None  # each of them compiles by itself
-            groups.append(Group(tuple(some), joined, made, names, dtypes))
+            mine = {name: times[name] for name in some if name in times}
+            groups.append(Group(tuple(some), joined, made, names, dtypes, mine))
     return Arrangement(tuple(aggregates), tuple(groups), derived)
-
-
-#: a column of which nothing is known
-_NULL = Column(np.array([None], object), None, np.dtype(object))
 
 
 def _counted(form: Form, aggregates: list[Aggregate]) -> Form:
@@ -240,24 +269,56 @@ def _counted(form: Form, aggregates: list[Aggregate]) -> Form:
     return replace(form, combine=tallied) if counting else form
 
 
-def _check_types(aggregate: Aggregate, own: list[Column]) -> None:
+def _check_types(aggregate: Aggregate, own: list[Column], types: Mapping[str, Type]) -> None:
     """Text where a number is needed is refused before any row is taken in."""
     if not any(column.kind == "object" for column in own):
         return
+    values = [_some_value(column, types.get(name)) for name, column in zip(aggregate.columns, own, strict=True)]
+    if any(value is None for value in values):
+        return  # nothing is known of a column; what comes will be looked at
     try:
-        aggregate.monoid_lift(*map(_some_value, own))
+        aggregate.monoid_lift(*values)
     except TypeError as error:
         raise WindrowError(f"{aggregate!r}: {error}; look at column {', '.join(aggregate.columns)}") from error
 
 
-def _some_value(column: Column) -> Any:
-    """The first that is not null; a text for an outline, which is one of texts that nobody has read."""
-    if not len(column.values):
-        return ""
-    if column.kind == "object":
-        return next((value for value in column.values if value is not None), None)
-    at = 0 if column.mask is None else int(np.argmax(column.mask))
-    return Column(column.values[at : at + 1], None, column.dtype).objects()[0]
+def _some_value(column: Column, of: Type | None) -> Any:
+    """The first that is not null; where there is none, one that is made up; None: nothing is known."""
+    there = np.flatnonzero(column.mask) if column.mask is not None else np.arange(min(len(column.values), 1))
+    if len(column.values) and len(there):
+        at = int(there[0])
+        return Column(column.values[at : at + 1], None, column.dtype).objects()[0]
+    return None if of is None else example(of, 1)
+
+
+def _over_times(aggregate: Aggregate, own: list[Column]) -> tuple[Aggregate, TimeAnswer | None]:
+    """The aggregate as it is over times or durations, and what its answers are; None: what they are anyway."""
+    result = aggregate.result
+    if result not in ("sum", "mean", "range", "product") or own[0].kind != "int64" or own[0].dtype.kind not in "mM":
+        return aggregate, None
+    dtype = own[0].dtype
+    unit, count = np.datetime_data(dtype)
+    if result == "range":
+        return aggregate, TimeAnswer(np.dtype(f"m8[{count}{unit}]"))
+    if result == "sum" and dtype.kind == "m":
+        return aggregate, TimeAnswer(dtype)
+    if result != "mean" or unit not in NANOS:
+        what = "times" if dtype.kind == "M" else "durations"
+        raise WindrowError(
+            f"{aggregate!r}: column '{aggregate.columns[0]}' holds {what} ({dtype}), which have no {result}"
+        )
+    fine = "ns" if unit == "ns" else "us"
+    units = NANOS[unit] * count // NANOS[fine]
+    suited = aggregate if aggregate.over_times is None else aggregate.over_times(units)(*aggregate.columns)
+    suited.combines = aggregate.combines
+    return suited, TimeAnswer(np.dtype(f"{dtype.kind}8[{fine}]"), units)
+
+
+def compiled_answer(aggregate: Aggregate, kinds: tuple[str, ...], nullable: bool = True) -> np.dtype | None:
+    """The type of an aggregate's answers over columns that the engine keeps as these kinds; None: it does not compile."""
+    joined, names = _joined([aggregate])
+    found = form_for(joined, kinds or ("int64",), (nullable and bool(kinds),) * len(names))
+    return None if found is None else found.outputs[0]
 
 
 def _joined(aggregates: list[Aggregate]) -> tuple[Join, tuple[str, ...]]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.engine.inputs import Column
-from windrow.errors import WindrowError
 
 
 @dataclass(slots=True, eq=False)
@@ -58,26 +57,3 @@ class Held:
 
 def _at(column: Column, where: np.ndarray | slice) -> Column:
     return Column(column.values[where], None if column.mask is None else column.mask[where], column.dtype)
-
-
-def coerced(name: str, column: Column, kind: str, dtype: np.dtype) -> Column:
-    """A column in the type that it had in the first batch."""
-    if column.kind == kind:
-        if column.dtype == dtype:
-            return column
-        return Column(column.values, column.mask, dtype if column.dtype.kind == dtype.kind else column.dtype)
-    n = len(column.values)
-    if column.mask is not None and not column.mask.any():  # nulls only, of whatever type
-        values = np.full(n, None, object) if kind == "object" else np.zeros(n, kind)
-        return Column(values, column.mask, dtype)
-    if kind == "object":
-        values = np.empty(n, object)
-        values[:] = column.objects()
-        return Column(values, column.mask, dtype)
-    if kind == "float64" and column.kind == "int64":
-        return Column(column.values.astype(np.float64), column.mask, dtype)
-    if kind == "int64" and column.kind == "float64":
-        whole = column.values if column.mask is None else np.where(column.mask, column.values, 0.0)
-        if (np.abs(whole) < 2**53).all() and (whole == np.floor(whole)).all():
-            return Column(whole.astype(np.int64), column.mask, dtype)
-    raise WindrowError(f"column '{name}' held {kind} before and holds {column.kind} now; a live query needs one type")

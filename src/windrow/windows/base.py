@@ -196,6 +196,21 @@ class Window:
     edges_in_time: ClassVar[bool] = False
 
     @property
+    def lengths(self) -> tuple[Any, ...]:
+        """What it is long, how far apart windows are and where they begin, along its measure."""
+        return tuple(getattr(self, part) for part in ("range", "every", "origin", "gap") if hasattr(self, part))
+
+    @property
+    def edge_lengths(self) -> tuple[int, ...]:
+        """Microseconds: its edges in event time are whole numbers of these away from the epoch or a row's time."""
+        return self.lengths if self.measure == TIME else ()
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether it reports a window without rows."""
+        return False
+
+    @property
     def reads_any_column(self) -> bool:
         """Whether it is a user's code that does not say which columns it reads."""
         return False

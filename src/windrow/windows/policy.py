@@ -42,6 +42,10 @@ class Policy(Window):
         return f"policy over {', '.join(f'{name}={aggregate!r}' for name, aggregate in self.over)}"
 
     @property
+    def may_be_empty(self) -> bool:
+        return True
+
+    @property
     def in_python(self) -> bool:
         return True
 

@@ -44,6 +44,10 @@ class Trailing(Window):
         return self.closed in ("left", "none")
 
     @property
+    def may_be_empty(self) -> bool:
+        return self.waits
+
+    @property
     def last_rows(self) -> int | None:
         return int(self.range) if self.measure == ROWS and self.closed == "right" else None
 

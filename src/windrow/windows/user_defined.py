@@ -62,6 +62,14 @@ class UserDefined(Window):
         return f"user-defined, {self.made.__name__}{', ends by event time, too' if self.measure == TIME else ''}"
 
     @property
+    def edge_lengths(self) -> tuple[int, ...]:
+        return (1,) if self.measure == TIME else ()  # the class says when a window ends
+
+    @property
+    def may_be_empty(self) -> bool:
+        return True  # where the class evicts rows
+
+    @property
     def reads_any_column(self) -> bool:
         return True
 
