@@ -342,3 +342,27 @@ def test_with_latency_windows_have_rings_of_their_own_and_nothing_is_fused() -> 
         live.push({"x": [i]})
         worst = max(worst, query.aggregates["s"].combines - before)
     assert worst <= 16
+
+
+@pytest.mark.parametrize("of", [ENDS("x"), swag.counting(ENDS("x"))], ids=["compiled", "plain"])
+def test_a_large_push_leaves_no_large_state(of: windrow.Aggregate) -> None:
+    """The slices of a push are fused when it is over; the room that they took is given back, unless it has failed."""
+    query = windrow.Query(windows={"long": win.tumbling(20_000), "short": win.tumbling(1)}, aggregates={"x": of})
+    live, clean = query.open(), query.open()
+    for i in range(10):
+        for each in (live, clean):
+            each.push({"x": [i]})
+    small = len(live.snapshot())
+    before = live.snapshot()
+    with pytest.raises(ZeroDivisionError):
+        live.push({"x": np.where(np.arange(3_000) == 1_500, 666, 1)})
+    assert live.snapshot() == before
+    for each in (live, clean):
+        each.push({"x": np.arange(3_000) % 600})
+    assert len(live.snapshot()) < 2 * small
+    for each in (live, clean):
+        each.push({"x": np.ones(3_000, np.int64)})
+    rest = {"x": np.ones(14_000, np.int64)}
+    result = live.push(rest)["x"]
+    assert result.tolist() == clean.push(rest)["x"].tolist()
+    assert 1_000 + 20_000 in result.tolist()  # from 0 to 1, and 20,000 of them

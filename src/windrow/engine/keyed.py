@@ -164,7 +164,20 @@ class KeyedWindows:
             slots.at[1] = logs
         if _too_small(self.table.words, self.first + CAPACITY, keys, peak):
             small = np.flatnonzero(peak > self.word(keys, CAPACITY))
-            self._enlarge(keys[small], blocks_of(peak[small]))
+            self._resize(keys[small], blocks_of(peak[small]))
+
+    def shrink(self, keys: np.ndarray, slices: np.ndarray) -> None:
+        """After a loop, where keys have fewer slices: they give back most room that is not needed."""
+        wanted = blocks_of(slices)
+        if self.form.compiled:
+            large = self.word(keys, CAPACITY) > 16 * wanted
+            if large.any():
+                self._resize(keys[large], wanted[large])
+            return
+        for k, capacity in zip(keys.tolist(), wanted.tolist(), strict=True):
+            store = self.plain.stores[k]
+            if store.mask >= 16 * capacity:
+                self.plain.stores[k] = self._resized(store, self.plain.cells[k][4], capacity)
 
     def more_log(self, writes: int) -> None:
         """Room in the log, which is full."""
@@ -205,11 +218,11 @@ class KeyedWindows:
             store = new_store(self.algorithm, self.form, capacity)
             self.plain.cells[k] = (f, e, o, p, self.kernel.clear(store))
         else:
-            store = self._grown(store, r, capacity)
+            store = self._resized(store, r, capacity)
         self.plain.stores[k] = store
 
-    def _grown(self, store: Store, r: Any, capacity: int) -> Store:
-        """A larger store with the same slices."""
+    def _resized(self, store: Store, r: Any, capacity: int) -> Store:
+        """A store of another size with the same slices."""
         before = WindowState(self.algorithm, NO_AGGREGATE, self.form, store, r, store.mask + 1)
         return grown_window(before, capacity).store
 
@@ -225,8 +238,8 @@ class KeyedWindows:
         slots = self.slots_of(capacity, j)
         return np.where(slots > 0, blocks_of(slots), 0)
 
-    def _enlarge(self, keys: np.ndarray, capacity: np.ndarray) -> None:
-        """Larger blocks, with what is in the old ones."""
+    def _resize(self, keys: np.ndarray, capacity: np.ndarray) -> None:
+        """Blocks of other sizes, with what is in the old ones."""
         words, first = self.table.words, self.first
         old = words[keys, first + CAPACITY]
         before = words[keys, first + VALS : first + VALS + 3]
@@ -241,8 +254,7 @@ class KeyedWindows:
             self._move_rings(keys[filled], before[filled, 0], old[filled])
             return
         for k, base, size in zip(keys[filled].tolist(), before[filled].tolist(), old[filled].tolist(), strict=True):
-            grown_store = self._grown(self.store(base, size), self.registers(k), int(words[k, first + CAPACITY]))
-            self.fill(k, grown_store)
+            self.fill(k, self._resized(self.store(base, size), self.registers(k), int(words[k, first + CAPACITY])))
         for k in keys[~filled].tolist():  # what the algorithm wants to find in its slots
             base, size = words[k, first + VALS : first + VALS + 3].tolist(), int(words[k, first + CAPACITY])
             by_hand(self.algorithm, self.form)[1].clear(self.store(base, size))

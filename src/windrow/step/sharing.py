@@ -118,6 +118,11 @@ class SharedRing:
         sizes[1:][crowded] = total
         return Fused(np.cumsum(sizes), place)
 
+    def fused_keys(self, merged: Merged) -> tuple[np.ndarray, np.ndarray]:
+        """The keys whose slices are fused, and how many are left."""
+        keys = merged.runs.key[np.diff(merged.fused.begin) > 0]
+        return keys, self.table.words[keys, self.first + 1] - self.table.words[keys, self.first]
+
     def _remember(self, walk: WalkState, keys: np.ndarray, local: np.ndarray, shared: np.ndarray) -> None:
         """Writes the shared numbers of the walk's new slices that are still in its ring."""
         open_ = local >= walk.word(keys, F)

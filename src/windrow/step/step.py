@@ -200,6 +200,10 @@ def _shared(
 
     positions = merged.runs, merged.cuts, merged.wins, merged.fused
     answers = _answers(state, tuple(walked), positions, merged.peak, given, keep, where)
+    if len(merged.fused.place):
+        keys, slices = state.ring.fused_keys(merged)
+        for kept in state.groups[tuple(walked)]:
+            kept.windows.shrink(keys, slices)
     back = np.empty(len(merged.order), np.int64)
     back[merged.order] = np.arange(len(back))
     ended = {}
