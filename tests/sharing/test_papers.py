@@ -258,7 +258,6 @@ def test_paper_2_several_windows_of_the_newest_rows_cost_a_constant_number_of_co
     assert worst <= 6 * len(sizes)
 
 
-@pytest.mark.xfail(reason="slices of a shared ring are not fused: it holds 200 and more")
 def test_never_more_slices_than_open_windows() -> None:
     """A long window beside short ones: paper 3 §3.1 says two slices, Alg. 1 as printed stores them all."""
     both = {"long": win.tumbling(200), "short": win.tumbling(1)}

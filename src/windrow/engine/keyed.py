@@ -164,7 +164,20 @@ class KeyedWindows:
             slots.at[1] = logs
         if _too_small(self.table.words, self.first + CAPACITY, keys, peak):
             small = np.flatnonzero(peak > self.word(keys, CAPACITY))
-            self._enlarge(keys[small], blocks_of(peak[small]))
+            self._resize(keys[small], blocks_of(peak[small]))
+
+    def shrink(self, keys: np.ndarray, slices: np.ndarray) -> None:
+        """After a loop, where keys have fewer slices: they give back most room that is not needed."""
+        wanted = blocks_of(slices)
+        if self.form.compiled:
+            large = self.word(keys, CAPACITY) > 16 * wanted
+            if large.any():
+                self._resize(keys[large], wanted[large])
+            return
+        for k, capacity in zip(keys.tolist(), wanted.tolist(), strict=True):
+            store = self.plain.stores[k]
+            if store.mask >= 16 * capacity:
+                self.plain.stores[k] = self._resized(store, self.plain.cells[k][4], capacity)
 
     def more_log(self, writes: int) -> None:
         """Room in the log, which is full."""
@@ -205,12 +218,12 @@ class KeyedWindows:
             store = new_store(self.algorithm, self.form, capacity)
             self.plain.cells[k] = (f, e, o, p, self.kernel.clear(store))
         else:
-            window = self._grown(store, r, capacity)
+            window = self._resized(store, r, capacity)
             store, self.plain.cells[k] = window.store, (f, e, o, p, window.registers)
         self.plain.stores[k] = store
 
-    def _grown(self, store: Store, r: Any, capacity: int) -> WindowState:
-        """A larger store with the same slices, and the registers for it: rows may lie elsewhere."""
+    def _resized(self, store: Store, r: Any, capacity: int) -> WindowState:
+        """A store of another size with the same slices, and the registers for it: rows may lie elsewhere."""
         before = WindowState(self.algorithm, NO_AGGREGATE, self.form, store, r, store.mask + 1)
         return grown_window(before, capacity)
 
@@ -225,8 +238,8 @@ class KeyedWindows:
             return capacity if j == 0 else np.zeros_like(capacity)
         return self.slots_of(capacity, j)
 
-    def _enlarge(self, keys: np.ndarray, capacity: np.ndarray) -> None:
-        """Larger blocks, with what is in the old ones."""
+    def _resize(self, keys: np.ndarray, capacity: np.ndarray) -> None:
+        """Blocks of other sizes, with what is in the old ones."""
         words, first = self.table.words, self.first
         old = words[keys, first + CAPACITY]
         before = words[keys, first + VALS : first + VALS + 3]
@@ -241,7 +254,7 @@ class KeyedWindows:
             self._move_rings(keys[filled], before[filled, 0], old[filled])
             return
         for k, base, size in zip(keys[filled].tolist(), before[filled].tolist(), old[filled].tolist(), strict=True):
-            window = self._grown(self.store(base, size), self.registers(k), int(words[k, first + CAPACITY]))
+            window = self._resized(self.store(base, size), self.registers(k), int(words[k, first + CAPACITY]))
             self.fill(k, window.store)
             ints = [getattr(window.registers, name) for name in self.fields]  # partials stay as they are
             words[k, first + OWN : first + OWN + len(ints)] = ints

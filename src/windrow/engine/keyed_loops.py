@@ -24,6 +24,9 @@ Runs = namedtuple("Runs", "key begin end cuts wins keep closes")
 Cuts = namedtuple("Cuts", "at keep")
 #: window w is answered before row at[w], from slice number lo[w] on
 Wins = namedtuple("Wins", "at lo")
+#: after run u, place[begin[u] + j] is the new place of the j-th oldest slice, or below 0: it is fused with the one
+#: before it. The newest slice always stays. Where begin[u] is begin[u + 1], all slices stay
+Fused = namedtuple("Fused", "begin place")
 
 
 def slice_at(form: Form) -> Callable:
@@ -308,19 +311,21 @@ def by_policy(form: Form, kernel: Any, access: Access, view: Callable, goes: Cal
     return run
 
 
-def shared(form: Form, kernel: Any, access: Access, lift: Callable, traverse: Callable[[], Callable]) -> Callable:
-    """`run(state, runs, cuts, wins, columns, masks, out, valid, at)`: as `sliced`, for many windows over one ring.
+def shared(
+    form: Form, kernel: Any, access: Access, lift: Callable, flat_fit: Callable[[], tuple[Callable, Callable]]
+) -> Callable:
+    """`run(state, runs, cuts, wins, fused, columns, masks, out, valid, at)`: as `sliced`, many windows over one ring.
 
-    `traverse()` gives FlatFIT's `answer(s, start, end)` (paper 5): the aggregate of the slices from position `start`
-    on. Windows that are answered at one place come longest first. Slices go when a run is over.
+    `flat_fit()` gives `answer(s, start, end)` (paper 5), the aggregate of the slices from position `start` on, and
+    `fuse`. Windows that are answered at one place come longest first. Slices go, or are fused, when a run is over.
     """
-    insert, evict, answer = kernel.insert, kernel.evict, traverse()
+    insert, evict, (answer, fuse) = kernel.insert, kernel.evict, flat_fit()
     combine = form.combine
     store, mark = form.store, form.mark
     opened, load, save, store_of, full = access
 
     @form.whole
-    def run(state, runs, cuts, wins, columns, masks, out, valid, at):
+    def run(state, runs, cuts, wins, fused, columns, masks, out, valid, at):
         state = opened(state)
         u, i, c, w = at[0], at[1], at[2], at[3]
         while u < len(runs.key):
@@ -378,6 +383,12 @@ def shared(form: Form, kernel: Any, access: Access, lift: Callable, traverse: Ca
                 o = 0
                 e += 1
                 f = e
+            newest = fused.begin[u + 1] - 1
+            if fused.begin[u] <= newest:
+                at[3] = len(wins.at)  # an error is of no window in particular
+                count = fused.place[newest] if o != 0 else fused.place[newest] + 1  # an open slice is not in the ring
+                r = fuse(s, r, fused.place, fused.begin[u], count)
+                e = f + count
             save(state, k, f, e, o, p, r)
             u += 1
             i = -1

@@ -72,6 +72,7 @@ class WalkState:
         self.first = table.add([0] * OWN + list(words))
         self.width = OWN + len(words)
         self.ring = Pool([np.int64, self.dtype if values is None else np.dtype(values)])
+        self._changed: list[tuple[np.ndarray, np.ndarray]] = []  # values that this step has changed, by slot
 
     @property
     def kept(self) -> list[tuple[KeyedWindows, Join]]:
@@ -124,16 +125,26 @@ class WalkState:
         for column in self.ring.columns:
             column[begin[which] + (entry & (new[which] - 1))] = column[base[which] + (entry & (size[which] - 1))]
 
+    def change(self, slots: np.ndarray, values: np.ndarray) -> None:
+        """Other values beside slices that may have been there before the step; it can be taken back."""
+        column = self.ring.columns[1]
+        self._changed.append((slots, column[slots]))
+        column[slots] = values
+
     def begin(self, keys: np.ndarray) -> None:
         """A step begins: what is in the rings must be found again if it is taken back."""
         _begin(self.table.words, self.first, keys)
 
     def commit(self) -> None:
         """The step stays."""
+        self._changed = []
         self.ring.commit()
 
     def rollback(self) -> None:
         """The step is taken back; the table's words are its owner's to write back."""
+        for slots, values in reversed(self._changed):
+            self.ring.columns[1][slots] = values
+        self._changed = []
         self.ring.rollback()
 
     def forget(self, keys: np.ndarray) -> None:

@@ -26,9 +26,16 @@ def explain(
     arrangement = arrangement or arrange(query.aggregates, _numbers(query))
     plan = planned(query, query.windows, arrangement, {}, {})
     lines = [_head(query)]
+    shared = {
+        ring: Composite([plan.windows[name] for name in ring])
+        for ring in plan.rings
+        if not plan.windows[ring[0]].per_row
+    }
     for name, window in query.windows.items():
         lines += ["", f"window {name!r}: {window}" if query.named else str(window)]
-        lines += [f"  {label:<11}{text}" for label, text in _window(query, plan, name, window)]
+        lines += [
+            f"  {label:<11}{text}" for label, text in _window(query, plan, name, window, shared.get(plan.ring(name)))
+        ]
         if name in seen:
             what = seen[name]
             held = f"at most {what.held:,} slices per key at once"
@@ -53,19 +60,20 @@ def _numbers(query: Query) -> dict[str, Column]:
     return {name: empty for aggregate in query.aggregates.values() for name in aggregate.columns}
 
 
-def _window(query: Query, plan: Plan, name: str, window: Window) -> list[tuple[str, str]]:
-    """What is known of a window before any data."""
-    found, ring = [("class", window.described)], plan.ring(name)
-    if not window.per_row:
-        shared = f", shared by {len(ring)} windows" if len(ring) > 1 else ""
-        found.append(("slicing", f"{window.sliced}{shared}"))
+def _window(query: Query, plan: Plan, name: str, window: Window, composite: Composite | None) -> list[tuple[str, str]]:
+    """What is known of a window before any data; `composite`: of the windows with which it shares slices."""
+    found, ring, held = [("class", window.described)], plan.ring(name), window.held
+    if composite is not None:
+        fused = "; after a push, neighbours that no open window needs apart are fused" if composite.fuses else ""
+        found.append(("slicing", f"{window.sliced}, shared by {len(ring)} windows{fused}"))
+        held = f"{composite.held}, shared,"
+    elif not window.per_row:
+        found.append(("slicing", window.sliced))
     if len(ring) > 1:
-        found += _shared([plan.windows[other] for other in ring])
+        found += _shared([plan.windows[other] for other in ring], composite)
     else:
         found.append(("algorithm", f"{plan.algorithms[name]}: {why(query, window)}"))
         found.append(("combines", _combines(plan.algorithms[name], window)))
-    shares_slices = len(ring) > 1 and not window.per_row
-    held = f"{Composite([plan.windows[other] for other in ring]).held}, shared," if shares_slices else window.held
     found.append(("state", _state(plan, held)))
     if query.store is not None:
         found.append(("store", _store(query, window)))
@@ -75,18 +83,19 @@ def _window(query: Query, plan: Plan, name: str, window: Window) -> list[tuple[s
     return found
 
 
-def _shared(windows: list[Window]) -> list[tuple[str, str]]:
+def _shared(windows: list[Window], composite: Composite | None) -> list[tuple[str, str]]:
     """One FlatFIT for several windows, with the composite slide of paper 5."""
-    what = "rows" if windows[0].per_row else "slices"
+    what = "rows" if composite is None else "slices"
     found = [("algorithm", f"flat_fit: one ring of {what} for {len(windows)} windows, which answers all their ranges")]
-    if windows[0].per_row:
+    if composite is None:
         found[0] = ("algorithm", f"{found[0][1]}; run() takes each by itself over the whole table, which is faster")
         cost = shared_cost(windows)
         together = f"about {cost.together:.1f} per row for all {len(windows)} windows together"
         return [*found, ("combines", f"{together}; with a ring for each they would be {cost.alone:.1f}")]
-    found.append(("slide", str(Composite(windows))))
+    fused = "; at most 2 per slice that is fused" if composite.fuses else ""
+    found.append(("slide", str(composite)))
     found.append(
-        ("combines", "1 per row to fill the open slice; a few per result, whatever the range, for all together")
+        ("combines", f"1 per row to fill the open slice; a few per result, whatever the range, for all together{fused}")
     )
     return found
 

@@ -22,7 +22,7 @@ from windrow.step.sharing import SharedRing
 from windrow.step.shelf import Shelf
 from windrow.step.stored import StoredWindow
 from windrow.swag import ALGORITHMS
-from windrow.swag.flat_fit import traverse
+from windrow.swag.flat_fit import fusing, traverse
 from windrow.windows.base import TIME, Window
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class GroupState:
 
         if not self.per_row:
             if self.shared:
-                return windows.loop("shared" + what, shared, lift, jumps)
+                return windows.loop("shared" + what, shared, lift, lambda: (jumps(), fusing(windows.form)))
             return windows.loop("sliced" + what, sliced, lift)
         if self.shared:
             if queue is not None:
@@ -102,7 +102,7 @@ class State:
         self.ring: SharedRing | None = None
         for ring in plan.rings:
             if not plan.windows[ring[0]].per_row:
-                self.ring = SharedRing(self.table)
+                self.ring = SharedRing(self.table, [self.walks[name] for name in ring])
             self._keep(ring, "flat_fit")
         self.parts = self._all_parts()  # all that has blocks of slots
         self.due = Due()

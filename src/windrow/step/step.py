@@ -15,7 +15,7 @@ from windrow.engine.batch import arrays
 from windrow.engine.columns import Slots
 from windrow.engine.inputs import Column
 from windrow.engine.keyed import KeyedWindows
-from windrow.engine.keyed_loops import Cuts, RowRuns, Wins
+from windrow.engine.keyed_loops import Cuts, Fused, RowRuns, Wins
 from windrow.engine.keyed_loops import Runs as SliceRuns
 from windrow.engine.walking import ByRow, Runs, Walked
 from windrow.engine.walks import HIGHEST, LOWEST, ready
@@ -176,7 +176,7 @@ def _ended(state: State, name: str, runs: Runs, found: Walked, given: Given, kee
     if name in state.stored:
         answers = state.stored[name].ended(runs, found, given.read, where)
     else:
-        answers = _answers(state, (name,), slices, cuts, wins, found.peak, given, keep, where)
+        answers = _answers(state, (name,), (slices, cuts, wins), found.peak, given, keep, where)
     return _told(name, runs, found, state.plan.arrangement.finished(answers))
 
 
@@ -185,7 +185,7 @@ def _shared(
 ) -> dict[str, Ended]:
     """The windows that several walks found, answered from the ring that they share."""
     assert state.ring is not None
-    merged = state.ring.merged([state.walks[name] for name in walked], list(walked.values()), runs)
+    merged = state.ring.merged(list(walked.values()), runs, keep)
     for name in walked:
         seen[name] = Seen(seen[name].windows, len(merged.cuts.at), int(merged.peak.max(initial=0)))
     sizes = np.cumsum([0] + [len(found.win_at) for found in walked.values()])
@@ -198,7 +198,12 @@ def _shared(
         name = list(walked)[j]
         return f"window '{name}' from {walked[name].start[place - sizes[j]]} to {walked[name].end[place - sizes[j]]}"
 
-    answers = _answers(state, tuple(walked), merged.runs, merged.cuts, merged.wins, merged.peak, given, keep, where)
+    positions = merged.runs, merged.cuts, merged.wins, merged.fused
+    answers = _answers(state, tuple(walked), positions, merged.peak, given, keep, where)
+    if len(merged.fused.place):
+        keys, slices = state.ring.fused_keys(merged)
+        for kept in state.groups[tuple(walked)]:
+            kept.windows.shrink(keys, slices)
     back = np.empty(len(merged.order), np.int64)
     back[merged.order] = np.arange(len(back))
     ended = {}
@@ -216,19 +221,18 @@ def _told(name: str, runs: Runs, found: Walked, answers: dict[str, Answer]) -> E
 
 
 def _answers(
-    state: State, ring: tuple[str, ...], runs: SliceRuns, cuts: Cuts, wins: Wins, peak: np.ndarray, given: Given,
-    keep: bool, where: Callable[[int], str],
+    state: State, ring: tuple[str, ...], positions: tuple[SliceRuns, Cuts, Wins] | tuple[SliceRuns, Cuts, Wins, Fused],
+    peak: np.ndarray, given: Given, keep: bool, where: Callable[[int], str],
 ) -> dict[str, Answer]:  # fmt: skip
     """Takes the rows through the ring of each group of aggregates."""
+    runs, wins = positions[0], positions[2]
     answers: dict[str, Answer] = {}
     for g, (group, kept) in enumerate(zip(state.plan.arrangement.groups, state.groups[ring], strict=True)):
         kept.windows.begin(runs.key, peak, keep)
         out, valid = group.room(len(wins.at))
         data = given.data(kept.windows, group, g)
         loop = kept.loop(given.slices is not None)
-        _looped(
-            kept, loop, (*_given(kept.windows, runs, cuts, wins), *data, out, valid), np.array([0, -1, 0, 0]), where
-        )
+        _looped(kept, loop, (*_given(kept.windows, *positions), *data, out, valid), np.array([0, -1, 0, 0]), where)
         answers.update(group.answers(out, valid))
     return answers
 

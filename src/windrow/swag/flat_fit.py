@@ -88,6 +88,43 @@ def traverse(m: Monoid) -> Callable:
     return answer
 
 
+#: of a row that goes; of one that goes and that the pointer of a row that stays leads to, perhaps over others
+GOES, PASSED = -1, -2
+
+
+def fusing(m: Monoid) -> Callable:
+    """`fuse(s, r, places, first, count) -> r`: rows that no query begins with any more become one with those before.
+
+    places[first + j] is the new place of the j-th oldest row among the `count` rows that stay, or GOES. A pointer to a
+    row that goes is moved on to where that row's own pointer leads, for one combine. From the newest row to the oldest
+    that happens once for each row at most, since pointers lead forward.
+    """
+    combine, get, put, get_link, put_link = m.combine, m.get, m.put, m.get_link, m.put_link
+
+    @m.jit
+    def fuse(s, r, places, first, count):
+        F, E, mask, first, end = r.F, r.E, s.mask, first - r.F, r.F + count
+        for i in range(F, E):
+            following = get_link(s.links, i & mask)
+            if places[first + i] != GOES and following < E and places[first + following] == GOES:
+                places[first + following] = PASSED
+        for i in range(E - 1, F - 1, -1):
+            following = get_link(s.links, i & mask)
+            if places[first + i] != GOES and following < E and places[first + following] == PASSED:
+                put(s.vals, i & mask, combine(get(s.vals, i & mask), get(s.vals, following & mask)))
+                put_link(s.links, i & mask, get_link(s.links, following & mask))
+        for i in range(F, E):
+            place = places[first + i]
+            if place >= 0:
+                following = get_link(s.links, i & mask)
+                put(s.vals, (F + place) & mask, get(s.vals, i & mask))
+                put_link(s.links, (F + place) & mask, F + places[first + following] if following < E else end)
+        put_link(s.links, mask + 1, max(end - 1, 0))
+        return Registers(F, end)
+
+    return fuse
+
+
 def make_kernel(m: Monoid, updates: bool) -> Kernel:
     put, put_link = m.put, m.put_link
     answer = traverse(m)

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,6 +73,12 @@ class Periodic(Window):
     def held(self) -> str:
         most = math.ceil(Fraction(self.range) / Fraction(self.every))  # as many as windows are open
         return f"at most {most:,} slice{'' if most == 1 else 's'}"
+
+    @property
+    def most_open(self) -> int:
+        """The most windows that are open after a step. One by rows has ended with its last row already."""
+        size = self.range - 1 if self.measure == ROWS else self.range
+        return math.ceil(Fraction(size) / Fraction(self.every))
 
     @property
     def ring(self) -> Hashable:
@@ -285,6 +292,8 @@ class Composite:
     >>> shared = Composite([win.sliding(6, every=2), win.sliding(9, every=3)])
     >>> str(shared), shared.held
     ('composite slide 6 rows, with 4 edges in it (0, 2, 3, 4), 5 windows', 'at most 6 slices')
+    >>> Composite([win.tumbling("1 day"), win.tumbling("1 minute")]).held
+    'at most 4 slices'
     >>> str(Composite([win.sliding(1.5, every=0.5, on="mile"), win.tumbling(0.75, on="mile")]))
     'composite slide 1.5 of mile, with 4 edges in it (0, 0.5, 0.75, 1), 5 windows'
     """
@@ -295,6 +304,7 @@ class Composite:
         slides = [Fraction(window.every) for window in windows]
         self.slide = Fraction(math.lcm(*(s.numerator for s in slides)), math.gcd(*(s.denominator for s in slides)))
         self.windows = int(sum(self.slide / every for every in slides))
+        self.most_open = sum(window.most_open for window in windows)
         self.repeats = self.one_measure and self.windows <= MOST_EDGES
         edges: set[Fraction] = set()
         self.spans: list[tuple[Fraction, Fraction]] = []  # where windows begin, and how long they are
@@ -316,12 +326,23 @@ class Composite:
 
     @property
     def held(self) -> str:
-        """How many slices there are at most: as many as edges in a window that is open."""
-        if not self.repeats:
-            return "all slices of the longest window"
+        """How many slices there are at most after a step."""
+        most = max(2 * self.most_open, 1)
+        if self.repeats:
+            most = min(most, self.most_edges)
+        return f"at most {most:,} slice{'' if most == 1 else 's'}"
+
+    @property
+    def fuses(self) -> bool:
+        """Whether there can be so many slices that neighbours are fused."""
+        return not self.repeats or self.most_edges > 2 * self.most_open
+
+    @cached_property
+    def most_edges(self) -> int:
+        """How many edges lie in a window that is open, at most: as many slices there are where none are fused."""
         twice, most = [*self.edges, *(edge + self.slide for edge in self.edges)], 0
         for begin, span in self.spans:
             whole, rest = divmod(span, self.slide)
             inside = bisect_left(twice, begin + rest) - bisect_left(twice, begin)
             most = max(most, int(whole) * len(self.edges) + inside)
-        return f"at most {most:,} slice{'' if most == 1 else 's'}"
+        return most
