@@ -177,7 +177,9 @@ class KeyedWindows:
         for k, capacity in zip(keys.tolist(), wanted.tolist(), strict=True):
             store = self.plain.stores[k]
             if store.mask >= 16 * capacity:
-                self.plain.stores[k] = self._resized(store, self.plain.cells[k][4], capacity)
+                f, e, o, p, r = self.plain.cells[k]
+                window = self._resized(store, r, capacity)
+                self.plain.stores[k], self.plain.cells[k] = window.store, (f, e, o, p, window.registers)
 
     def more_log(self, writes: int) -> None:
         """Room in the log, which is full."""
