@@ -99,7 +99,7 @@ def _walk(facts, runs, rows, known, out, at):
                 at[0], at[1], at[2], at[3], at[4] = u, i, c, w, peak
                 return NO_RING
             if filled == 0:
-                due = origin + next_edge(now, 0 * every, every, origin) * every
+                due = origin + next_edge(now, (every, origin, None)) * every
                 filled = 1
             times[o + (e & m)] = now
             e += 1
