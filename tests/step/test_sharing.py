@@ -53,7 +53,8 @@ def test_they_are_answered_as_if_alone(seed: int) -> None:
         aggregates={"text": TEXT},
         partial=seed % 3 == 0,
     )
-    assert "flat_fit" in query.explain()
+    columns = [window.measure.column for window in query.windows.values()]
+    assert ("flat_fit" in query.explain()) == (len(set(columns)) < len(columns))  # along a column some rows are missing
     n = 120
     data = {
         "t": np.cumsum([rnd.choice([0, 0, 1, 1, 2, 40]) for _ in range(n)]) * 1_000_000,

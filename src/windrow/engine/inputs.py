@@ -50,6 +50,10 @@ class Column:
     def since(self, start: int) -> Column:
         return Column(self.values[start:], None if self.mask is None else self.mask[start:], self.dtype)
 
+    def at(self, where: np.ndarray | slice) -> Column:
+        """Some rows."""
+        return Column(self.values[where], None if self.mask is None else self.mask[where], self.dtype)
+
     def between(self, a: int, z: int) -> Column:
         """Rows a to z."""
         return Column(self.values[a:z], None if self.mask is None else self.mask[a:z], self.dtype)

@@ -85,21 +85,28 @@ class Batch:
     @cached_property
     def base(self) -> Ordered:
         """The rows by key and time."""
-        return Ordered(self.intake, TIME if self.intake.times is not None else None, self.threads)
+        return self._base()
+
+    def _base(self, rows_of: np.ndarray | None = None) -> Ordered:
+        return Ordered(self.intake, TIME if self.intake.times is not None else None, self.threads, rows_of)
 
     def lanes(self, windows: dict[str, Window]) -> list[tuple[Ordered, dict[str, Window]]]:
-        """Windows that take the rows in the same order together; one along a column that goes back has its own."""
+        """Windows that take the same rows in the same order together.
+
+        Those along a column that goes back, or along which rows have no place, are apart.
+        """
         own: dict[Measure, dict[str, Window]] = {}
         shared: dict[str, Window] = {}
-        going_back = {m for m in self.dtypes if not self.base.sorted_by(m)}
+        some_rows = {m: rows for m in self.dtypes if (rows := self.intake.present(m)) is not None}
+        apart = {m for m in self.dtypes if m in some_rows or not self.base.sorted_by(m)}
         for name, window in windows.items():
             measure = window.measure
-            if measure in going_back:
+            if measure in apart:
                 own.setdefault(measure, {})[name] = window
             else:
                 shared[name] = window
         found = [(self.base, shared)] if shared else []
-        return found + [(self.base.resorted(measure), some) for measure, some in own.items()]
+        return found + [(self._base(some_rows.get(measure)).resorted(measure), some) for measure, some in own.items()]
 
     def once(self) -> tuple[Any, int]:
         """Windows that report once."""

@@ -31,8 +31,8 @@ class Door:
         self.keys = Keys(len(query.by))
         self.named = tuple(named_columns(query))
         self.measures = column_measures(query)
-        #: all columns are kept where results repeat them or a user's code may read them
-        self.keeps_all = query.per_row or reads_any_column(query)
+        #: all columns are kept where results repeat them, a user's code may read them, or a row may be given back later
+        self.keeps_all = query.per_row or reads_any_column(query) or bool(self.measures)
 
     @property
     def ticks(self) -> int:
@@ -52,12 +52,9 @@ class Door:
         for name in self.named:
             frame.check(name)
         found = placed(self.query, frame, self.measures)
-        times, good, rejected = self._in_unit(frame, found.times), found.good, _NO_ROWS
+        times, good, rejected = self._in_unit(frame, found.times), found.good, found.rejected
         if good is not None:
             times = times[good]
-            missing = np.ones(frame.rows, bool)
-            missing[good] = False
-            rejected = np.flatnonzero(missing)
         at: np.ndarray | slice = slice(None) if good is None else good
         late = _NO_ROWS
         newest = self._newest(times)
@@ -65,6 +62,8 @@ class Door:
             in_time = self._in_time(times)
             rows = np.arange(frame.rows) if good is None else good
             at, late, times = rows[in_time], rows[~in_time], times[in_time]
+            if len(rejected):  # a row is counted once
+                rejected = np.setdiff1d(rejected, late, assume_unique=True)
         admitted = self._plain(frame, at, times) if len(times) else None
         self.newest = newest
         if self.query.time is not None and newest != NEVER:
@@ -111,8 +110,19 @@ class Door:
         limit = np.where(early, NEVER, seen[:-1] - np.where(early, 0, min(lateness, FOREVER)))
         return times >= np.maximum(limit, self.watermark)
 
+    def given_back(self, frame: Frame, at: np.ndarray) -> Held:
+        """Rows that were not admitted, as those that were are held."""
+        return Held(at, at, {name: column.at(at) for name, column in self._columns(frame).items()})
+
     def _plain(self, frame: Frame, at: np.ndarray | slice, times: np.ndarray) -> Held:
-        """Rows as plain columns, of the types that the first rows had."""
+        columns, codes = self._columns(frame), self._codes(frame)
+        if isinstance(at, slice):
+            return Held(codes, times, columns)
+        rows = Held(codes, codes, columns).at(at)
+        return Held(rows.codes, times, rows.columns)
+
+    def _columns(self, frame: Frame) -> dict[str, Column]:
+        """Plain columns, of the types that the first rows had."""
         columns, kinds = {}, self.kinds
         for name in self._kept(frame):
             column = frame.column(name)
@@ -120,11 +130,7 @@ class Door:
             if known is None:
                 known = kinds[name] = column.kind, column.dtype
             columns[name] = coerced(name, column, *known)
-        codes = self._codes(frame)
-        if isinstance(at, slice):
-            return Held(codes, times, columns)
-        rows = Held(codes, codes, columns).at(at)
-        return Held(rows.codes, times, rows.columns)
+        return columns
 
     def _codes(self, frame: Frame) -> np.ndarray:
         """The number of each row's key, the same in every push."""

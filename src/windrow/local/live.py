@@ -39,7 +39,8 @@ _NO_KEYS = np.empty(0, np.int64)
 class Live:
     """Rows in, results out as they become final. Made by `Query.open()`.
 
-    `late` and `rejected` are the rows of the last push that were not taken in, `report` counts all of them.
+    `late` are the rows of the last push that came too late, `rejected` those that some window could not place.
+    `report` counts all of them.
 
     >>> import windrow
     >>> from windrow import agg, win
@@ -54,6 +55,7 @@ class Live:
         self.closed = False
         self.template: Frame = frames.read({})  # the frame of the last push: results are of its kind and types
         self._out: tuple[Frame, np.ndarray, np.ndarray] | None = None  # its rows that were late, or rejected
+        self._back: Held | None = None  # rows that the last step rejected, some of which may have waited for it
         self.door = Door(query)
         self.pending: Pending | PendingSlices = Pending()
         self.labels = Labels()
@@ -79,8 +81,15 @@ class Live:
 
     @property
     def rejected(self) -> Any:
-        """The rows of the last push that had no time, or no place along a window's column."""
-        return None if self._out is None else self._out[0].take(self._out[2])
+        """The rows without a time, or without a place along a window's column, though other windows take those.
+
+        Whether a row goes back along a column shows when the watermark has passed it: then it is here.
+        """
+        if self._out is None or self._back is None:
+            return None if self._out is None else self._out[0].take(self._out[2])
+        frame, _, at = self._out
+        rows = self.door.given_back(frame, at).followed_by(self._back)
+        return frames.build(frame, {name: self._column(rows, name) for name in rows.names})
 
     def __enter__(self) -> Live:
         return self
@@ -190,7 +199,7 @@ class Live:
         """What the action does happens as a whole, or not at all."""
         self._commit()  # of an action before, where an interrupt came between
         door, pending, labels = self.door, self.pending, self.labels
-        mine = self._counts.copy(), self._out, self.closed, self.template, self.state
+        mine = self._counts.copy(), self._out, self._back, self.closed, self.template, self.state
         at_door = door.newest, door.watermark, door.times, len(door.kinds)
         waiting = pending.before()
         lengths = {name: len(values) for name, values in labels.values.items()}
@@ -202,7 +211,7 @@ class Live:
             if self.state is not None:
                 self.state.rollback()
             door.keys.rollback()
-            self._counts, self._out, self.closed, self.template, self.state = mine
+            self._counts, self._out, self._back, self.closed, self.template, self.state = mine
             door.newest, door.watermark, door.times, kinds = at_door
             while len(door.kinds) > kinds:
                 door.kinds.popitem()
@@ -311,7 +320,7 @@ class Live:
         door = self.door
         if ready is None:
             ready = door.nothing()
-        ready = self._in_measure(ready, state)
+        ready, absent = self._in_measure(ready, state)
         labels = {name: self.labels.numbers(name, ready.column(name)) for name in state.plan.arrangement.row_numbers()}
         ordered = OrderedRows(ready, door.times is not None, labels)
         measures: dict[Measure, np.ndarray] = {} if door.times is None else {TIME: ordered.pick(ready.times)}
@@ -320,7 +329,8 @@ class Live:
         rows = StepRows(ordered.key, measures, Readable(ordered))
         columns = {name: ordered.column(name) for name in state.plan.arrangement.columns()}
         keys = door.keys.all() if self.closed else None
-        results = step(state, rows, columns, self._until(), self.closed, keys)
+        absent = {measure: ordered.pick(mask) for measure, mask in absent.items()}
+        results = step(state, rows, columns, self._until(), self.closed, keys, absent=absent)
         return self._by_row(ready, ordered, results) if self.query.per_row else self._once(results.ended)
 
     def _until(self) -> int:
@@ -330,14 +340,16 @@ class Live:
         oldest = self.pending.oldest if self.peers and isinstance(self.pending, Pending) else None
         return self.door.watermark if oldest is None else min(self.door.watermark, oldest)
 
-    def _in_measure(self, rows: Held, state: State) -> Held:
-        """Without rows that go back along a column behind their key's newest, and those that may yet get peers."""
-        found = along_columns(rows, state, () if self.closed else self.peers)
-        self._counts[3] += found.back
+    def _in_measure(self, rows: Held, state: State) -> tuple[Held, Mapping[Measure, np.ndarray]]:
+        """Rows for the step, and which have no place along a column. Those that may yet get peers wait."""
+        found = along_columns(rows, state, () if self.closed else self.peers, self.query.strict)
+        self._back = found.back
+        if found.back is not None:
+            self._counts[3] += found.back.rows
         if found.waiting is not None:
             assert isinstance(self.pending, Pending)
             self.pending.put_back(found.waiting)
-        return found.rows
+        return found.rows, found.absent
 
     def _once(self, ended: list[Ended]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
@@ -352,9 +364,14 @@ class Live:
         columns: dict[str, Output] = {name: self._column(rows, name) for name in rows.names}
         back = ordered.back()
         for window, answers in results.by_row.items():
+            taken = results.rows_of.get(window, slice(None))
             if self.query.changes_only:
-                differs |= changed(ordered.key, self._told(answers), self.last[window])[back]
+                new = np.zeros(rows.rows, bool)
+                new[taken] = changed(ordered.key[taken], self._told(answers), self.last[window])
+                differs |= new[back]
             for name, answer in answers.items():
+                if isinstance(taken, np.ndarray):
+                    answer = answer.spread(taken, rows.rows)
                 column = f"{name}_{window}" if self.query.named else name
                 if column in rows.names:
                     raise WindrowError(f"the data has a column '{column}' already; give the aggregate another name")

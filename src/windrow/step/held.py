@@ -35,7 +35,7 @@ class Held:
 
     def at(self, where: np.ndarray | slice) -> Held:
         """Some of the rows."""
-        return Held(self.codes[where], self.times[where], {n: _at(c, where) for n, c in self.columns.items()})
+        return Held(self.codes[where], self.times[where], {n: c.at(where) for n, c in self.columns.items()})
 
     def coded(self, codes: np.ndarray) -> Held:
         """The same with other numbers for the keys."""
@@ -54,10 +54,6 @@ class Held:
             np.concatenate([self.times, other.times]),
             {n: c.followed_by(other.columns[n]) for n, c in self.columns.items()},
         )
-
-
-def _at(column: Column, where: np.ndarray | slice) -> Column:
-    return Column(column.values[where], None if column.mask is None else column.mask[where], column.dtype)
 
 
 def coerced(name: str, column: Column, kind: str, dtype: np.dtype) -> Column:

@@ -78,7 +78,8 @@ class Periodic(Window):
 
     @property
     def ring(self) -> Hashable:
-        return "slices"  # along whatever measure: a slice begins where any of them begins
+        # a slice begins where any of them begins; along a column, some rows have no place that have one in the others
+        return "slices", self.measure.column
 
     def state(self, table: Table, dtype: Any) -> WalkState:
         return WalkState(table, dtype, words=[0])
