@@ -72,7 +72,7 @@ class Query:
         favor: "throughput", or "latency": constant time in the worst case, too.
         changes_only: a result only where it differs from the key's last one.
         partial: windows that the data ends inside, too.
-        strict: a row that must be rejected is an error.
+        strict: a row that must be rejected is an error. Then windows along different measures can share their slices.
         threads: how many threads `run` uses for a table in this process. None: as many as WINDROW_THREADS says, else
             all cores for a large table and one for a small one. Never changes an answer, not by a bit. Aggregates and
             windows in plain Python run in one.

@@ -152,7 +152,7 @@ def periodic(w: Periodic, rows: list[Row], time: str | None, partial: bool) -> l
 def session(w: Session, rows: list[Row], time: str | None, partial: bool) -> list:
     runs: list[list[tuple[Any, Row]]] = []
     for m, row in measured(rows, w.on, time):
-        if runs and m - runs[-1][-1][0] < w.gap:
+        if runs and m - runs[-1][-1][0] <= w.gap:
             runs[-1].append((m, row))
         else:
             runs.append([(m, row)])

@@ -224,7 +224,7 @@ def test_sessions(kind: Callable) -> None:
         for key, values in enumerate(keys):
             runs: list[list[int]] = []
             for i, x in enumerate(values):
-                if not i or x >= values[i - 1] + gap:
+                if not i or x > values[i - 1] + gap:
                     runs.append([])
                 runs[-1].append(i)
             expected += [(key, values[rows[0]], values[rows[-1]] + gap, rows) for rows in runs]
@@ -329,7 +329,7 @@ def test_cuts_at_every_edge() -> None:
                 at, before = seg[k] + i, mine[i - 1]
                 edges = [last_edge(x, o, every, origin) > last_edge(before, o, every, origin) for o in (0, span)]
                 assert begins[at] == (i == 0 or any(edges))
-                assert sessions[at] == (i == 0 or x >= before + gap)
+                assert sessions[at] == (i == 0 or x > before + gap)
 
 
 def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:

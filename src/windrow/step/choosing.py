@@ -77,7 +77,9 @@ def _rings(query: Query, windows: Mapping[str, Window]) -> tuple[tuple[str, ...]
     found: dict[Hashable, list[str]] = {}
     for name, window in windows.items():
         if window.ring is not None:
-            found.setdefault(window.ring, []).append(name)
+            # a row without a place along a column is in other windows, unless it is refused
+            along = None if query.strict else window.measure.column
+            found.setdefault((window.ring, along), []).append(name)
     rings = []
     for names in found.values():
         mine = [windows[name] for name in names]
