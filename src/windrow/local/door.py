@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -158,3 +160,13 @@ class Door:
 
 def _objects(values: list) -> Column:
     return Column(object_array(values), None, np.dtype(object))
+
+
+def as_columns(rows: Any) -> Any:
+    """A dict of single values becomes one of lists of one value; anything else stays."""
+    if not isinstance(rows, Mapping) or not rows:
+        return rows
+    for value in rows.values():
+        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
+            return rows
+    return {name: [value] for name, value in rows.items()}

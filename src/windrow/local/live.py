@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ from windrow import frames
 from windrow.engine.inputs import object_array
 from windrow.errors import StoreError, WindrowError
 from windrow.frames import Frame, Output, Values
-from windrow.local.door import FOREVER, Door
+from windrow.local.door import FOREVER, Door, as_columns
 from windrow.local.intake import column_measures, measure_dtype
 from windrow.local.labels import Labels
 from windrow.local.ordering import OrderedRows, Readable
 from windrow.local.results import LastAnswers, changed, nothing, some, table
 from windrow.local.snapshots import restore, saved
+from windrow.local.turns import in_turn
 from windrow.query import Query, Report
 from windrow.step.along import along_columns
 from windrow.step.choosing import planned
@@ -40,7 +42,7 @@ class Live:
     """Rows in, results out as they become final. Made by `Query.open()`.
 
     `late` are the rows of the last push that came too late, `rejected` those that some window could not place.
-    `report` counts all of them.
+    `report` counts all of them. Threads may share it: their calls take turns.
 
     >>> import windrow
     >>> from windrow import agg, win
@@ -51,6 +53,7 @@ class Live:
 
     def __init__(self, query: Query) -> None:
         self.query = query
+        self.turn = RLock()
         self._counts = [0, 0, 0, 0]  # as in a `Report`
         self.closed = False
         self.template: Frame = frames.read({})  # the frame of the last push: results are of its kind and types
@@ -98,6 +101,7 @@ class Live:
         if not self.closed:
             self.close()
 
+    @in_turn
     def push(self, rows: Any) -> Any:
         """Takes in rows; the results that became final come back, in the kind of the rows.
 
@@ -105,7 +109,7 @@ class Live:
         """
         self._check_open()
         self._tidy()
-        return self._all_or_nothing(self._push, frames.read(_as_columns(rows)))
+        return self._all_or_nothing(self._push, frames.read(as_columns(rows)))
 
     def _push(self, frame: Frame) -> Any:
         admitted, late, rejected = self.door.admit(frame)
@@ -115,6 +119,7 @@ class Live:
         self._counts[3] += len(rejected)
         return self._results(admitted)
 
+    @in_turn
     def advance(self, when: Any) -> Any:
         """Event time has come to `when`: no row before it will count. The results that this makes final."""
         if self.query.time is None:
@@ -126,6 +131,7 @@ class Live:
         self.set_watermark(when * self.door.ticks)
         return self._results(None)
 
+    @in_turn
     def close(self) -> Any:
         """The end of the rows: the rest of the results.
 
@@ -143,12 +149,14 @@ class Live:
         self.closed = True
         return self._results(None)
 
+    @in_turn
     def forget(self) -> None:
         """Deletes all that the query has in its store. Its snapshots are of no use then, and it takes no more rows."""
         self.closed = True
         if self.state is not None:
             self.state.delete()
 
+    @in_turn
     def snapshot(self) -> bytes:
         """All of the state; `Query.resume` goes on from there, in another process, too.
 
@@ -412,16 +420,6 @@ class Live:
             different = Values(array, None, name if name in self.template.names else None)
             columns[name] = frames.repeated(self.template, name, different, at)
         return columns
-
-
-def _as_columns(rows: Any) -> Any:
-    """A dict of single values becomes one of lists of one value; anything else stays."""
-    if not isinstance(rows, Mapping) or not rows:
-        return rows
-    for value in rows.values():
-        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
-            return rows
-    return {name: [value] for name, value in rows.items()}
 
 
 def _at(column: Output, at: np.ndarray) -> Output:
