@@ -13,7 +13,7 @@ from windrow.errors import WindrowError
 from windrow.identity import facts
 from windrow.stores.base import Store
 from windrow.swag import ALGORITHMS
-from windrow.windows.base import TIME, Measure, Window
+from windrow.windows.base import ROWS, TIME, Measure, Window
 from windrow.windows.durations import micros
 
 #: the name of a window that was given without one
@@ -125,6 +125,18 @@ class Query:
             return TIME
         return window.measure
 
+    def edge_names(self) -> dict[Measure, tuple[str, str]]:
+        """What the columns of start and end are called: plainly so, unless windows of several measures need several."""
+        measures = list(dict.fromkeys(self.measure(window) for window in self.windows.values()))
+        if len(measures) == 1:
+            return {measures[0]: ("start", "end")}
+        names = {TIME: ("start", "end"), ROWS: ("start_row", "end_row")}
+        return {m: names.get(m, (f"start_{m.column}", f"end_{m.column}")) for m in measures}
+
+    def answer_names(self) -> dict[tuple[str, str], str]:
+        """What the columns of windows by row are called, by window and aggregate."""
+        return {(w, a): f"{a}_{w}" if self.named else a for w in self.windows for a in self.aggregates}
+
     def run(self, data: Any) -> Any:
         """The answer over all of the data, of the data's own kind: pandas, Polars, pyarrow, or a dict of arrays.
 
@@ -183,6 +195,7 @@ class Query:
         self._check_columns()
         self._check_windows()
         self._check_aggregates()
+        self._check_names()
         if self.algorithm != "auto" and self.algorithm not in ALGORITHMS:
             raise WindrowError(f"algorithm is auto or one of {', '.join(ALGORITHMS)}, not {self.algorithm!r}")
         if self.store is not None and not isinstance(self.store, Store):
@@ -228,14 +241,31 @@ class Query:
     def _check_aggregates(self) -> None:
         if not isinstance(self.aggregates, dict) or not self.aggregates:
             raise WindrowError("aggregates names at least one, such as {'total': agg.sum('x')}")
-        taken = {*self.by, "start", "end", *(("window",) if self.named else ())} if not self.per_row else set()
         for name, aggregate in self.aggregates.items():
             if not isinstance(aggregate, Aggregate):
                 raise WindrowError(f"aggregates['{name}'] is an aggregate such as agg.sum('x'), not {aggregate!r}")
             if not aggregate.columns and aggregate.arity[0] > 0:
                 raise WindrowError(f"aggregates['{name}']: name its column(s), such as agg.{aggregate.name}('x')")
-            if not isinstance(name, str) or not name or name in taken:
-                raise WindrowError(f"an aggregate cannot be called {name!r}: the result has that column already")
+            if not isinstance(name, str) or not name:
+                raise WindrowError(f"an aggregate's name is a text, not {name!r}")
+
+    def _check_names(self) -> None:
+        """No two columns of the result may have one name: one of them would be lost."""
+        if self.per_row:
+            columns = [(name, f"aggregate {a!r} of window {w!r}") for (w, a), name in self.answer_names().items()]
+        else:
+            columns = [(name, f"the key {name!r}") for name in self.by]
+            columns += [("window", "the window's name")] if self.named else []
+            for start, end in self.edge_names().values():
+                columns += [(start, "where a window begins"), (end, "where it ends")]
+            columns += [(name, f"aggregate {name!r}") for name in self.aggregates]
+        taken: dict[str, str] = {}
+        for name, what in columns:
+            if name in taken:
+                raise WindrowError(
+                    f"two columns of the result would be called {name!r}: {taken[name]}, and {what}; rename one of them"
+                )
+            taken[name] = what
 
 
 def _accepted(aggregate: Any) -> Any:

@@ -171,6 +171,7 @@ class Batch:
     def by_row(self) -> tuple[Any, int]:
         """Windows that report with each row."""
         columns: dict[str, Output] = {}
+        names = self.query.answer_names()
         differs = np.zeros(self.frame.rows, bool)
         for ordered, windows in self.lanes(dict(self.windows)):
             own = {name: ordered.column(name) for window in windows.values() for name in window.columns}
@@ -179,9 +180,8 @@ class Batch:
                 if self.query.changes_only:
                     differs[ordered.positions()] |= changed(ordered.key, self._told(answers), {})
                 for name, answer in answers.items():
-                    columns[f"{name}_{window}" if self.query.named else name] = output(self._unsorted(ordered, answer))
-        declared = [f"{n}_{w}" if self.query.named else n for w in self.windows for n in self.query.aggregates]
-        result = frames.extend(self.frame, {name: columns[name] for name in declared})
+                    columns[names[window, name]] = output(self._unsorted(ordered, answer))
+        result = frames.extend(self.frame, {name: columns[name] for name in names.values()})
         if not self.query.changes_only:
             return result, self.frame.rows
         at = np.flatnonzero(differs)

@@ -66,6 +66,7 @@ class Live:
         self.last = {name: LastAnswers() for name in query.windows}  # for changes_only
         self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
         self.forgets = not query.changes_only
+        self.names = query.answer_names()
         self._done: np.ndarray | None = None  # the keys of a step that is over and has not been committed yet
 
     @property
@@ -380,7 +381,7 @@ class Live:
             for name, answer in answers.items():
                 if isinstance(taken, np.ndarray):
                     answer = answer.spread(taken, rows.rows)
-                column = f"{name}_{window}" if self.query.named else name
+                column = self.names[window, name]
                 if column in rows.names:
                     raise WindrowError(f"the data has a column '{column}' already; give the aggregate another name")
                 columns[column] = self._output(answer if ordered.at is None else answer.at(back))

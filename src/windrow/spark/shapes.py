@@ -32,7 +32,7 @@ def result_schema(query: Query, schema: pa.Schema) -> pa.Schema:
     needed = {name: frame.column(name) for a in query.aggregates.values() for name in a.columns}
     answers = _answers(query, arrange(query.aggregates, needed, nullable=True), frame)
     if query.per_row:
-        new = {f"{n}_{w}" if query.named else n: n for w in query.windows for n in query.aggregates}
+        new = {name: aggregate for (_, aggregate), name in query.answer_names().items()}
         for name in new:
             if name in schema.names:
                 raise WindrowError(f"the data has a column '{name}' already; give the aggregate another name")
