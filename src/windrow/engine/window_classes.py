@@ -25,8 +25,8 @@ from windrow.engine.row_kernels import compiled, row_source, scope_of
 from windrow.engine.walks import HIGHEST
 from windrow.engine.window_states import KIND_OF, RANKS, Field
 
-#: times that a window may end at are nearer than this, so that they can be compared and moved on
-LIMIT = 2**62
+#: times that a window may end at are nearer than this; none ends at HIGHEST, which means that no time ends it
+LIMIT = HIGHEST
 
 
 def ends_by_time(made: type) -> bool:
@@ -225,7 +225,7 @@ def next_end(window, left, least, tick):
     at = window.ends_at()
     if at is None:
         return HIGHEST
-    if abs(at) >= LIMIT // tick or at * tick < least:
+    if at >= LIMIT // tick or at <= -LIMIT // tick or at * tick < least:
         raise ValueError("no time at which a window can end")  # the plain form says it better
     return at * tick
 
