@@ -14,7 +14,8 @@ from windrow.identity import facts
 from windrow.stores.base import Store
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import ROWS, TIME, Measure, Window
-from windrow.windows.durations import micros
+from windrow.windows.durations import TIME_UNITS, micros
+from windrow.windows.kinds import between_ticks
 
 #: the name of a window that was given without one
 ONLY = "window"
@@ -62,6 +63,8 @@ class Query:
         aggregates: aggregates of `windrow.agg` (or your own), bound to columns, by the name of their result. A Python
             `Aggregator` of Spark's is given with its columns: `(MyAggregator(), "price")`.
         time: the event-time column; None: rows count in the order in which they come.
+        time_unit: what an integer time column counts: "s", "ms", "us" or "ns" since 1970. None: microseconds, unless
+            its values look like another unit's in this century, which is an error.
         by: the key column or columns; each key has windows of its own.
         lateness: on streams, how far behind the newest row a row may come: a duration.
         algorithm: "auto", or a name of `windrow.swag.ALGORITHMS`. Never changes an answer.
@@ -90,6 +93,7 @@ class Query:
         windows: Window | Mapping[str, Window],
         aggregates: Mapping[str, Aggregate],
         time: str | None = None,
+        time_unit: str | None = None,
         by: str | Sequence[str] | None = None,
         lateness: Any = None,
         algorithm: str = "auto",
@@ -105,7 +109,9 @@ class Query:
         self.aggregates: dict[str, Aggregate] = (
             {name: _accepted(a) for name, a in aggregates.items()} if isinstance(aggregates, Mapping) else aggregates
         )
-        self.time = time
+        self.time, self.time_unit = time, time_unit
+        #: whether integers that look like another unit are refused; not where a part of the rows is seen
+        self.guesses_unit = time is not None and time_unit is None
         self.by: tuple[str, ...] = () if by is None else (by,) if isinstance(by, str) else tuple(by)
         self.lateness = 0 if lateness is None else micros(lateness)
         self.algorithm, self.store, self.favor = algorithm, store, favor
@@ -175,7 +181,7 @@ class Query:
         """What makes two queries the same for saved state, part by part."""
 
         return {
-            "time": self.time,
+            "time": self.time if self.time_unit is None else f"{self.time} in {self.time_unit}",
             "by": list(self.by),
             "windows": [f"{name}: {window} {facts(window)}" for name, window in self.windows.items()],
             "aggregates": [f"{name}: {a!r} {facts(a)}" for name, a in self.aggregates.items()],
@@ -216,6 +222,10 @@ class Query:
         for name in self.by:
             if not isinstance(name, str):
                 raise WindrowError(f"by holds names of columns, not {name!r}")
+        if self.time_unit is not None and self.time_unit not in TIME_UNITS:
+            raise WindrowError(f"time_unit is one of {', '.join(TIME_UNITS)}, not {self.time_unit!r}")
+        if self.time_unit is not None and self.time is None:
+            raise WindrowError("time_unit is about event time; name the column, such as time='ts'")
         if len(set(self.by)) < len(self.by):
             raise WindrowError(f"by names a column twice: {', '.join(self.by)}")
 
@@ -229,6 +239,12 @@ class Query:
                 raise WindrowError(f"a window's name is a text, not {name!r}")
             if window.measure == TIME and self.time is None:
                 raise WindrowError(f"{window}: it is measured by event time; name the column, such as time='ts'")
+            if self.time_unit is not None and (
+                part := between_ticks(window, max(1, TIME_UNITS[self.time_unit] // 1000))
+            ):
+                raise WindrowError(
+                    f"{window}: its {part} is no whole number of {self.time_unit}, which the times count (time_unit)"
+                )
         kinds = {window.per_row for window in self.windows.values()}
         if len(kinds) > 1:
             each = [name for name, window in self.windows.items() if window.per_row]

@@ -25,6 +25,7 @@ _TEXT, _FLAG, _NUMBER = "a text", "true or false", "a whole number"
 _PYTHON: dict[str, type] = {_TEXT: str, _FLAG: bool, _NUMBER: int}
 _KEYS: dict[str, str] = {
     "time": _TEXT,
+    "time_unit": _TEXT,
     "by": "the name of a column, or a list of them",
     "lateness": _TEXT,
     "algorithm": _TEXT,
@@ -164,7 +165,7 @@ class QueryFile:
             if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_integer(kind)):
                 self.file.refuse(
                     f"column {self.query.time!r} of {where} holds {kind}; a time column holds timestamps, dates, or "
-                    "integers that count microseconds", "time",
+                    "integers (time_unit)", "time",
                 )  # fmt: skip
 
     def _blame(self, schema: pa.Schema, where: str) -> None:

@@ -125,7 +125,9 @@ def _array(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
         if filled.dtype != object:
             return filled, there
         given = given.to_list()
-    elif hasattr(given, "isna") and not isinstance(given.dtype, np.dtype) and given.hasnans:  # pandas: nullable types
+    elif (
+        hasattr(given, "isna") and not isinstance(given.dtype, np.dtype) and given.isna().any()
+    ):  # pandas: nullable types
         gone = given.isna().tolist()
         given = [None if null else value for null, value in zip(gone, given.tolist(), strict=True)]
     elif hasattr(given, "to_numpy"):  # a pandas or Polars series

@@ -11,7 +11,7 @@ array([1, 5])
 from windrow.frames.base import Frame, Key, build, extend, repeated
 from windrow.frames.outputs import Instants, Labels, Output, Taken, Values
 from windrow.frames.reading import from_outline, outlined, read
-from windrow.frames.times import Times, TimeType
+from windrow.frames.times import Times, TimeType, counted_in, refuse_to_guess
 
 __all__ = [
     "Frame",
@@ -24,9 +24,11 @@ __all__ = [
     "Times",
     "Values",
     "build",
+    "counted_in",
     "extend",
     "from_outline",
     "outlined",
     "read",
+    "refuse_to_guess",
     "repeated",
 ]

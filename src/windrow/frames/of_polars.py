@@ -8,6 +8,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from windrow.engine.inputs import object_array
 from windrow.errors import WindrowError
 from windrow.frames.of_libraries import LibraryFrame
 from windrow.frames.outputs import listed
@@ -40,6 +41,9 @@ class PolarsFrame(LibraryFrame):
 
     def _native(self, name: str) -> Any:
         return self.data.get_column(name)
+
+    def _objects(self, series: nw.Series) -> np.ndarray:
+        return object_array(series.to_list())  # NumPy's own texts, which to_numpy gives, end at their last NUL
 
     def _decoded(self, series: nw.Series) -> nw.Series:
         return series.cast(nw.String()) if series.dtype in (nw.Categorical, nw.Enum) else series

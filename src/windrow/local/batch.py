@@ -13,7 +13,7 @@ from windrow import frames
 from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column
 from windrow.engine.threads import Threads, wanted
-from windrow.frames import Frame, Output
+from windrow.frames import Frame, Output, refuse_to_guess
 from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, take_in
 from windrow.local.results import changed, output, some, table
@@ -38,6 +38,8 @@ class Local:
 
     def run(self, query: Query, data: Any) -> tuple[Any, Report]:
         frame = frames.read(data)
+        if query.guesses_unit:
+            refuse_to_guess(query.time or "", frame.time(query.time or ""))
         with Threads(wanted(query.threads, frame.rows)) as threads:
             run = self._batch(query, frame, threads)
             result, rows_out = run.by_row() if query.per_row else run.once()

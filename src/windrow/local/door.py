@@ -13,11 +13,12 @@ from windrow.engine.inputs import Column, object_array
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.engine.walks import LOWEST as NEVER
 from windrow.errors import WindrowError
-from windrow.frames import Frame, Times
-from windrow.local.intake import column_measures, named_columns, placed, reads_any_column
+from windrow.frames import Frame, Times, refuse_to_guess
+from windrow.local.intake import column_measures, event_times, named_columns, placed, reads_any_column
 from windrow.query import Query
 from windrow.step.held import Held, coerced
 from windrow.step.keys import Keys
+from windrow.windows.durations import MOMENT, TIME_UNITS, instant
 
 _NO_ROWS = np.empty(0, np.int64)
 
@@ -39,12 +40,20 @@ class Door:
     @property
     def ticks(self) -> int:
         """How many ticks of the time column a microsecond has."""
-        return 1000 if self.times is not None and self.times.unit == "ns" else 1
+        return 1000 if self.query.time_unit == "ns" or (self.times is not None and self.times.unit == "ns") else 1
+
+    def ticks_of(self, when: Any) -> int:
+        """A point in time in ticks of the time column; an integer counts what the column's integers count."""
+        if isinstance(when, int) and not isinstance(when, bool):
+            if self.times is not None and self.times.native.kind != "integer":
+                raise WindrowError(f"column '{self.query.time}' holds {self.times.native.kind}s: {MOMENT}, not {when}")
+            return when * TIME_UNITS[self.query.time_unit or "us"] * self.ticks // 1000
+        return instant(when, offset=False) * self.ticks
 
     def begin(self, frame: Frame) -> None:
         """Takes the types of the columns from an empty frame, before there are rows."""
         if self.query.time is not None:
-            self.times = frame.time(self.query.time)
+            self.times = event_times(self.query, frame)
         for name in self._kept(frame):
             column = frame.column(name)
             self.kinds[name] = (column.kind, column.dtype)
@@ -82,6 +91,8 @@ class Door:
         if times is None:
             return np.zeros(frame.rows, np.int64)
         if self.times is None and frame.rows:
+            if self.query.guesses_unit:
+                refuse_to_guess(self.query.time or "", times)
             self.times = replace(times, values=times.values[:0], mask=None)
         if self.times is None or times.unit == self.times.unit:
             return times.values

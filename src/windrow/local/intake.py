@@ -14,7 +14,7 @@ from windrow.engine.inputs import Column
 from windrow.engine.placing import gathered, scattered, sorted_keys
 from windrow.engine.threads import ONE, Threads
 from windrow.errors import WindrowError
-from windrow.frames import Frame, Times
+from windrow.frames import Frame, Times, counted_in
 from windrow.query import Query
 from windrow.step.along import has_place
 from windrow.step.groups import NOTHING, ROW_OF, VALID_ROW_OF
@@ -43,6 +43,12 @@ def named_columns(query: Query) -> list[str]:
 def reads_any_column(query: Query) -> bool:
     """Whether a window is a user's code that does not say which columns it reads."""
     return any(window.reads_any_column for window in query.windows.values())
+
+
+def event_times(query: Query, frame: Frame) -> Times:
+    """The time column of a query that has one."""
+    assert query.time is not None
+    return counted_in(query.time, frame.time(query.time), query.time_unit)
 
 
 def column_measures(query: Query) -> list[Measure]:
@@ -85,6 +91,7 @@ class Intake:
     good: np.ndarray | None = None  # the rows that have a place in any window; None: all
     absent: Mapping[Measure, np.ndarray] = field(default_factory=dict)  # as in `Placed`
     rejected: int = 0
+    time: str | None = None  # the name of the time column
 
     def present(self, measure: Measure) -> np.ndarray | None:
         """The rows that have a place along a column; None: all that have one in any window."""
@@ -120,7 +127,7 @@ def placed(query: Query, frame: Frame, along: Sequence[Measure]) -> Placed:
     timeless: np.ndarray | None = None
     times, measures, absent = None, {}, {}
     if query.time is not None:
-        times = frame.time(query.time)
+        times = event_times(query, frame)
         measures[TIME] = times.values
         if times.mask is not None:
             timeless = ~times.mask
@@ -153,7 +160,9 @@ def take_in(query: Query, frame: Frame, threads: Threads = ONE) -> Intake:
         codes, keys = factorize(frame.keys(query.by), threads)
     else:
         codes, keys = np.zeros(n, np.int64), np.zeros(min(n, 1), np.int64)
-    return Intake(frame, codes, keys, found.times, found.measures, found.good, found.absent, len(found.rejected))
+    return Intake(
+        frame, codes, keys, found.times, found.measures, found.good, found.absent, len(found.rejected), query.time
+    )
 
 
 def _what_lacks(query: Query, times: Times | None, row: int) -> str:
@@ -255,6 +264,10 @@ class _Readable(Mapping[str, Column]):
         frame = self.ordered.intake.frame
         if name not in frame.names:
             raise KeyError(name)
+        if name == self.ordered.intake.time:
+            times = self.ordered.intake.times
+            assert times is not None
+            return Column(self.ordered.pick(times.micros), None, np.dtype("i8"))
         column = self.ordered.column(name)
         if column.dtype.kind == "M":
             return Column(column.values.view(column.dtype).astype("M8[us]").view(np.int64), column.mask, np.dtype("i8"))

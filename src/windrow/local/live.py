@@ -32,7 +32,6 @@ from windrow.step.saving import label_columns
 from windrow.step.state import State
 from windrow.step.step import step
 from windrow.windows.base import TIME, Measure, StepRows
-from windrow.windows.durations import instant
 from windrow.windows.kinds import scaled
 
 _NO_KEYS = np.empty(0, np.int64)
@@ -126,10 +125,10 @@ class Live:
         if self.query.time is None:
             raise WindrowError("advance is about event time, and this query has none; name the column with time=")
         self._check_open()
-        return self._all_or_nothing(self._advance, instant(when))
+        return self._all_or_nothing(self._advance, self.door.ticks_of(when))
 
     def _advance(self, when: int) -> Any:
-        self.set_watermark(when * self.door.ticks)
+        self.set_watermark(when)
         return self._results(None)
 
     @in_turn
@@ -335,7 +334,7 @@ class Live:
         measures: dict[Measure, np.ndarray] = {} if door.times is None else {TIME: ordered.pick(ready.times)}
         for measure, dtype in state.plan.dtypes.items():
             measures[measure] = ordered.column(measure.column or "").values.astype(dtype, copy=False)
-        rows = StepRows(ordered.key, measures, Readable(ordered))
+        rows = StepRows(ordered.key, measures, Readable(ordered, self.query.time, door.ticks))
         columns = {name: ordered.column(name) for name in state.plan.arrangement.columns()}
         keys = door.keys.all() if self.closed else None
         absent = {measure: ordered.pick(mask) for measure, mask in absent.items()}

@@ -11,6 +11,7 @@ import numpy as np
 from windrow.engine.snapshot import opened, sealed
 from windrow.errors import SnapshotError
 from windrow.frames import from_outline, outlined
+from windrow.local.intake import event_times
 from windrow.query import Report
 from windrow.step import saving
 from windrow.step.keys import one_nan
@@ -66,7 +67,7 @@ def restore(live: Live, data: bytes) -> None:
     door.newest, door.watermark, unit = state["door"]
     if unit is not None:
         assert live.query.time is not None
-        door.times = replace(live.template.time(live.query.time), unit=unit)
+        door.times = replace(event_times(live.query, live.template), unit=unit)
     door.kinds = {name: (kind, np.dtype(dtype)) for name, kind, dtype in state["kinds"]}
     if live.query.by:
         door.keys.extend(

@@ -20,7 +20,7 @@ from windrow.engine.grouping import factorize, order
 from windrow.engine.inputs import object_array
 from windrow.engine.snapshot import packed, unpacked
 from windrow.engine.walks import HIGHEST as FOREVER
-from windrow.local.intake import Ordered, take_in
+from windrow.local.intake import Ordered, event_times, take_in
 from windrow.local.results import changed, output, some, table
 from windrow.query import Query
 from windrow.spark.chunks import by_key, conformed, gathered
@@ -169,7 +169,7 @@ class Answered:
         def key_columns(code: np.ndarray) -> dict[str, frames.Output]:
             return {name: frames.Taken(name, keys[code]) for name in query.by}
 
-        return frames.build(frame, table(query, in_order, key_columns, empty.time(query.time), _typed_later))
+        return frames.build(frame, table(query, in_order, key_columns, event_times(query, empty), _typed_later))
 
 
 def _typed_later(answer: Answer) -> frames.Output:

@@ -20,10 +20,21 @@ __all__ = [
 ]  # fmt: skip
 
 
+#: what a kind may call its lengths
+LENGTHS = ("range", "every", "origin", "gap", "tick")
+
+
 def scaled(window: Window, factor: int) -> Window:
     """The same window over a time column with `factor` ticks a microsecond."""
     if factor == 1 or getattr(window, "measure", None) != TIME:
         return window
-    lengths = ("range", "every", "origin", "gap", "tick")
     changed: Any = replace  # every kind is a dataclass, which the base cannot say
-    return changed(window, **{part: getattr(window, part) * factor for part in lengths if hasattr(window, part)})
+    return changed(window, **{part: getattr(window, part) * factor for part in LENGTHS if hasattr(window, part)})
+
+
+def between_ticks(window: Window, tick: int) -> str | None:
+    """Which length of a window by time is no whole number of ticks, so that edges are told which no time can be."""
+    if window.per_row or window.measure != TIME:
+        return None
+    lengths = [part for part in LENGTHS if part != "tick" and hasattr(window, part)]
+    return next((part for part in lengths if getattr(window, part) % tick), None)
