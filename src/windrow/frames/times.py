@@ -70,8 +70,8 @@ def counted_in(name: str, times: Times, unit: str | None) -> Times:
     return Times(_in_micros(name, times.values, factor), times.mask, "us", native)
 
 
-#: the seconds of this century
-CENTURY = (946_684_800, 4_102_444_800)
+#: the seconds of this century, from 2005 on: 10^9 and 10^12 are round numbers that also count microseconds
+CENTURY = (1_104_537_600, 4_102_444_800)
 
 
 def refuse_to_guess(name: str, times: Times) -> None:
