@@ -259,7 +259,12 @@ BAD_FILES = [  # name, content, exit code, what is said
     ("a.csv", CALLS.replace("41", "41,7", 1).encode(), 1, "Expected 4 columns, got 5"),
     ("a.csv", CALLS.replace("ann,41", "ann", 1).encode(), 1, "Expected 4 columns, got 3"),
     ("a.csv", CALLS.replace("len", "caller", 1).encode(), 1, "the column 'caller' is there 2 times"),
-    ("a.csv", CALLS.replace(",3\n", ",three\n").encode(), 1, "'three' in row 2 of a.csv makes 'len' text"),
+    (
+        "a.csv",
+        CALLS.replace(",3\n", ",three\n").encode(),
+        1,
+        "'len' holds numbers, and 'three' in row 2 is none; say nulls = ",
+    ),
     ("a.csv", CALLS.replace("ann", "\udcff").encode(errors="surrogateescape"), 1, "column 'caller' is not UTF-8 text"),
     ("a.csv", CALLS.replace("2024-05-01 06:10", "2024-05-01 06:10Z").encode(), 1, "with and without a zone"),
     ("a.csv", CALLS.replace("2024-", "May 1st, ").replace("May 1st, ", "1st of May ").encode(), 1, "is no time; write"),

@@ -54,7 +54,7 @@ def planned(file: QueryFile, given: str, input_form: Any, spark: bool) -> str:
 def _input(file: QueryFile, given: str, form: Any) -> Any:
     from windrow.cli.reading import Input
 
-    return Input(given, form and str(form), file.types, file.query.time, file.check_names)
+    return Input(given, form and str(form), file.types, file.query.time, file.check_names, file.nulls)
 
 
 def _need_pyarrow() -> None:
