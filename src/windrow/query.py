@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 from windrow.aggregates.adopted import adopted, is_aggregator
 from windrow.aggregates.base import Aggregate
 from windrow.engine.threads import checked
-from windrow.errors import WindrowError
+from windrow.errors import WindrowError, WrongType
 from windrow.identity import facts
 from windrow.stores.base import Store
 from windrow.swag import ALGORITHMS
@@ -90,8 +91,8 @@ class Query:
     def __init__(
         self,
         *,
-        windows: Window | Mapping[str, Window],
-        aggregates: Mapping[str, Aggregate],
+        windows: Window | Mapping[str, Window] | None = None,
+        aggregates: Mapping[str, Aggregate] | None = None,
         time: str | None = None,
         time_unit: str | None = None,
         by: str | Sequence[str] | None = None,
@@ -103,15 +104,27 @@ class Query:
         partial: bool = False,
         strict: bool = False,
         threads: int | None = None,
+        **unknown: Any,
     ) -> None:
+        for name in unknown:
+            raise WrongType(f"Query has no option {name!r}{_near(name)}")
+        if windows is None:
+            raise WrongType("a query needs windows=, such as windows=win.sliding('24 hours', every='1 minute')")
+        if not isinstance(windows, (Window, Mapping)):
+            raise WrongType(f"windows is a window of windrow.win, or a dict of them by name, not {_said(windows)}")
+        if not isinstance(aggregates, Mapping):
+            raise WrongType(
+                f"aggregates is a dict of aggregates by the name of their result, such as {{'total': agg.sum('x')}}, "
+                f"not {_said(aggregates)}"
+            )
         self.named = isinstance(windows, Mapping)
         self.windows: dict[str, Window] = dict(windows) if isinstance(windows, Mapping) else {ONLY: windows}
-        self.aggregates: dict[str, Aggregate] = (
-            {name: _accepted(a) for name, a in aggregates.items()} if isinstance(aggregates, Mapping) else aggregates
-        )
+        self.aggregates: dict[str, Aggregate] = {name: _accepted(a) for name, a in aggregates.items()}
         self.time, self.time_unit = time, time_unit
         #: whether integers that look like another unit are refused; not where a part of the rows is seen
         self.guesses_unit = time is not None and time_unit is None
+        if by is not None and not isinstance(by, (str, Sequence)):
+            raise WrongType(f"by is the name of a column, or a list of them, not {by!r}")
         self.by: tuple[str, ...] = () if by is None else (by,) if isinstance(by, str) else tuple(by)
         self.lateness = 0 if lateness is None else micros(lateness)
         self.algorithm, self.store, self.favor = algorithm, store, favor
@@ -255,13 +268,13 @@ class Query:
             )
 
     def _check_aggregates(self) -> None:
-        if not isinstance(self.aggregates, dict) or not self.aggregates:
+        if not self.aggregates:
             raise WindrowError("aggregates names at least one, such as {'total': agg.sum('x')}")
         for name, aggregate in self.aggregates.items():
             if not isinstance(aggregate, Aggregate):
                 raise WindrowError(f"aggregates['{name}'] is an aggregate such as agg.sum('x'), not {aggregate!r}")
             if not aggregate.columns and aggregate.arity[0] > 0:
-                raise WindrowError(f"aggregates['{name}']: name its column(s), such as agg.{aggregate.name}('x')")
+                raise WindrowError(f"aggregates['{name}']: name its column(s), such as {_call(aggregate)}")
             if not isinstance(name, str) or not name:
                 raise WindrowError(f"an aggregate's name is a text, not {name!r}")
 
@@ -282,6 +295,21 @@ class Query:
                     f"two columns of the result would be called {name!r}: {taken[name]}, and {what}; rename one of them"
                 )
             taken[name] = what
+
+
+def _near(option: str) -> str:
+    options = list(Query.__init__.__kwdefaults__ or ())
+    near = difflib.get_close_matches(option, options, 1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(options)}"
+
+
+def _said(given: Any) -> str:
+    return f"a {type(given).__name__}" if given is not None else "None"
+
+
+def _call(aggregate: Aggregate) -> str:
+    """How an aggregate is bound to a column."""
+    return f"agg.{aggregate.name}('x')" if aggregate.builtin else "mine('x') for an aggregate of your own, `mine`"
 
 
 def _accepted(aggregate: Any) -> Any:

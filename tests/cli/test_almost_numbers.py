@@ -18,7 +18,7 @@ ROWS = "temp,id\n9,1\n10,x\n{text},2\n7,3\n"
 
 
 @pytest.fixture
-def ran(said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # noqa: ANN201
+def ran(said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
 
     def run(more: str, text: str = "n/a", types: str = "") -> tuple[int, str]:

@@ -123,8 +123,9 @@ class Batch:
         """From slices, which are few to sort, where the rows can be folded as they lie; else from the rows in order."""
         found = self._folded(windows)
         if not found:
+            times = self.intake.times
             for ordered, some_windows in self.lanes(windows):
-                plan = planned(self.query, some_windows, self.arrangement, self._dtypes(some_windows), {})
+                plan = planned(self.query, some_windows, self.arrangement, self._dtypes(some_windows), {}, times=times)
                 found.append(stepped(plan, *self._rows(ordered), ordered.size, self.threads))
         for results in found:
             self.seen |= results.seen
@@ -133,7 +134,7 @@ class Batch:
     def _folded(self, windows: dict[str, Window]) -> list[Results]:
         if not all(window.late_slices for window in windows.values()):
             return []
-        plan = planned(self.query, windows, self.arrangement, {}, {})
+        plan = planned(self.query, windows, self.arrangement, {}, {}, times=self.intake.times)
         rows = Ordered.as_they_lie(self.intake)
         times = rows.pick(self.intake.measures[TIME])
         slices = of_table(plan, rows.key, rows.size, times, rows.column, self.threads)

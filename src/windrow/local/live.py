@@ -84,7 +84,7 @@ class Live:
 
     @property
     def rejected(self) -> Any:
-        """The rows without a time, or without a place along a window's column, though other windows take those.
+        """The rows of the last call without a time, or without a place along a window's column, though other windows take those.
 
         Whether a row goes back along a column shows when the watermark has passed it: then it is here.
         """
@@ -129,6 +129,7 @@ class Live:
 
     def _advance(self, when: int) -> Any:
         self.set_watermark(when)
+        self._out = self._out and (*self._out[:2], _NO_KEYS)
         return self._results(None)
 
     @in_turn
@@ -147,6 +148,7 @@ class Live:
 
     def _close(self) -> Any:
         self.closed = True
+        self._out = self._out and (*self._out[:2], _NO_KEYS)
         return self._results(None)
 
     @in_turn
@@ -273,7 +275,7 @@ class Live:
         dtypes: dict[Measure, np.dtype] = {
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
         }
-        plan = planned(query, windows, arrangement, dtypes, rows.columns, query.store)
+        plan = planned(query, windows, arrangement, dtypes, rows.columns, query.store, self.door.times)
         self.state, self.pending = State(plan), pending_of(query, plan)
         return self.state
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from windrow.engine.inputs import Column
+from windrow.frames import Times
 from windrow.query import Query
 from windrow.step.groups import Arrangement
 from windrow.step.plan import Plan
@@ -28,6 +29,7 @@ def planned(
     dtypes: Mapping[Measure, np.dtype],
     columns: Mapping[str, Column],
     store: Any = None,
+    times: Times | None = None,
 ) -> Plan:
     """The plan of a query over rows with columns like these. `windows` are in the unit of its time column.
 
@@ -36,7 +38,7 @@ def planned(
     stored = () if store is None else tuple(name for name, window in windows.items() if window.storable)
     rings = _rings(query, {name: window for name, window in windows.items() if name not in stored})
     alone = dict.fromkeys(windows, _alone(query))
-    return Plan(windows, arrangement, alone, dtypes, query.partial, rings, columns, store, stored)
+    return Plan(windows, arrangement, alone, dtypes, query.partial, rings, columns, store, stored, times)
 
 
 def algorithms(query: Query) -> set[str]:

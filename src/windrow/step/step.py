@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -214,7 +215,8 @@ def _ended(state: State, name: str, runs: Runs, found: Walked, given: Given, kee
     cuts, wins = Cuts(found.cut_at, found.cut_keep), Wins(found.win_at, found.win_lo)
 
     def where(w: int) -> str:
-        known = f" from {found.start[w]} to {found.end[w]}" if 0 <= w < len(found.start) else ""
+        told = partial(state.plan.spelled, state.plan.windows[name])
+        known = f" from {told(found.start[w])} to {told(found.end[w])}" if 0 <= w < len(found.start) else ""
         return f"window '{name}'{known}"
 
     if name in state.stored:
@@ -240,7 +242,8 @@ def _shared(
         place = int(merged.order[w])
         j = int(np.searchsorted(sizes, place, "right")) - 1
         name = list(walked)[j]
-        return f"window '{name}' from {walked[name].start[place - sizes[j]]} to {walked[name].end[place - sizes[j]]}"
+        told, at = partial(state.plan.spelled, state.plan.windows[name]), place - sizes[j]
+        return f"window '{name}' from {told(walked[name].start[at])} to {told(walked[name].end[at])}"
 
     answers = _answers(state, tuple(walked), merged.runs, merged.cuts, merged.wins, merged.peak, given, keep, where)
     back = np.empty(len(merged.order), np.int64)
@@ -270,9 +273,8 @@ def _answers(
         out, valid = group.room(len(wins.at))
         data = given.data(kept.windows, group, g)
         loop = kept.loop(given.slices is not None)
-        _looped(
-            kept, loop, (*_given(kept.windows, runs, cuts, wins), *data, out, valid), np.array([0, -1, 0, 0]), where
-        )
+        all_given = (*_given(kept.windows, runs, cuts, wins), *data, out, valid)
+        _looped(kept, loop, all_given, np.array([0, -1, 0, 0]), where, group)
         answers.update(group.answers(out, valid))
     return answers
 
@@ -300,7 +302,7 @@ def _by_row(
         out, valid = group.room(len(lo))
         ranges = _given(kept.windows, stretches, lo, first.hi)
         all_given = (*ranges, *given.data(kept.windows, group, g), out, valid)
-        _looped(kept, kept.loop(False), all_given, np.array([0, -1]), lambda i: where(first, i))
+        _looped(kept, kept.loop(False), all_given, np.array([0, -1]), lambda i: where(first, i), group)
         answers.update(group.answers(out, valid))
     if len(ring) == 1:
         return {ring[0]: plan.arrangement.finished(answers)}
@@ -317,9 +319,11 @@ def _given(windows: KeyedWindows, *arrays: np.ndarray | tuple[np.ndarray, ...]) 
     return tuple(type(a)(*(column.tolist() for column in a)) if isinstance(a, tuple) else a.tolist() for a in arrays)
 
 
-def _looped(kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str]) -> None:
-    """Runs a loop to its end, with more log where it asks for it; an error names the window."""
-    with named(lambda: where(int(at[-1]))):
+def _looped(
+    kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str], of: Group
+) -> None:
+    """Runs a loop to its end, with more log where it asks for it; an error names the window, and what was read."""
+    with named(lambda: where(int(at[-1])), of.columns):
         while not loop(*[part.cells() for part in kept.parts], *given, at):
             for part in kept.parts:
                 part.more_log(1024)
