@@ -84,7 +84,7 @@ class Live:
 
     @property
     def rejected(self) -> Any:
-        """The rows of the last call without a time, or without a place along a window's column, though other windows take those.
+        """The rows of the last call without a time, or without a place along a column: other windows take those.
 
         Whether a row goes back along a column shows when the watermark has passed it: then it is here.
         """
