@@ -381,3 +381,18 @@ def test_a_null_along_one_column_leaves_other_windows_alone(spark):
     counts = {name: sorted(n for window, n in pairs if window == name) for name in windows}
     assert counts == {"rows": [2, 2, 2], "time": [3, 3], "km": [1, 1, 2]}
     assert query.run(data).num_rows == got.num_rows and query.report.rejected == 2
+
+
+def test_integer_times_say_what_they_count(spark):
+    """By slices and by rows; without a unit, what looks like seconds is refused before anything runs."""
+    seconds = pa.table({"t": pa.array([1_714_521_600 + s for s in (0, 30, 60, 200)], pa.int64()), "x": [1, 2, 3, 4]})
+    frame = spark.createDataFrame(seconds)
+    for aggregates in ({"s": agg.sum("x")}, {"s": agg.sum("x"), "first": agg.first("x")}):
+        windows = win.tumbling("1 minute")
+        query = windrow.Query(time="t", time_unit="s", windows=windows, aggregates=aggregates)
+        got, expected = query.run(frame).toArrow().sort_by("start"), query.run(seconds)
+        assert got.to_pydict() == expected.to_pydict()
+        with pytest.raises(WindrowError, match="time_unit='s'"):
+            windrow.Query(time="t", windows=windows, aggregates=aggregates).run(frame)
+    with pytest.raises(WindrowError, match="Spark counts time in microseconds"):
+        windrow.Query(time="t", time_unit="ns", windows=win.tumbling(2), aggregates=aggregates).run(frame)
