@@ -214,7 +214,7 @@ def _grid(span: float, every: float, origin: float) -> tuple:
     >>> _grid(0.3, 0.1, 0.0)
     ((3, 0.0), (1.0, 0.0, 10.0))
     >>> _grid(0.75, 0.5, 0.0)
-    ((1, 25.0), (50.0, 0.0, 100.0))
+    ((1, 1.0), (2.0, 0.0, 4.0))
     """
     exact = [Fraction(repr(float(length))) for length in (span, every, origin)]
     unit = math.lcm(*(length.denominator for length in exact))
