@@ -40,6 +40,11 @@ class Times:
     native: TimeType
 
     @property
+    def stamps(self) -> str | None:
+        """What timestamps are counted in; None: they are integers."""
+        return None if self.native.kind == "integer" else self.unit
+
+    @property
     def micros(self) -> np.ndarray:
         """In microseconds, as predicates and user-defined windows see times."""
         return self.values // 1000 if self.unit == "ns" else self.values

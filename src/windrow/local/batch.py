@@ -82,6 +82,7 @@ class Batch:
         factor = 1000 if intake.times is not None and intake.times.unit == "ns" else 1
         self.windows = {name: scaled(window, factor) for name, window in query.windows.items()}
         self.dtypes = {m: v.dtype for m, v in intake.measures.items() if m.kind == "column"}
+        self.stamps = None if intake.times is None else intake.times.stamps
         self.seen: dict[str, Seen] = {}  # for explain
 
     @cached_property
@@ -123,9 +124,10 @@ class Batch:
         """From slices, which are few to sort, where the rows can be folded as they lie; else from the rows in order."""
         found = self._folded(windows)
         if not found:
-            times = self.intake.times
             for ordered, some_windows in self.lanes(windows):
-                plan = planned(self.query, some_windows, self.arrangement, self._dtypes(some_windows), {}, times=times)
+                plan = planned(
+                    self.query, some_windows, self.arrangement, self._dtypes(some_windows), {}, stamps=self.stamps
+                )
                 found.append(stepped(plan, *self._rows(ordered), ordered.size, self.threads))
         for results in found:
             self.seen |= results.seen
@@ -134,7 +136,7 @@ class Batch:
     def _folded(self, windows: dict[str, Window]) -> list[Results]:
         if not all(window.late_slices for window in windows.values()):
             return []
-        plan = planned(self.query, windows, self.arrangement, {}, {}, times=self.intake.times)
+        plan = planned(self.query, windows, self.arrangement, {}, {}, stamps=self.stamps)
         rows = Ordered.as_they_lie(self.intake)
         times = rows.pick(self.intake.measures[TIME])
         slices = of_table(plan, rows.key, rows.size, times, rows.column, self.threads)

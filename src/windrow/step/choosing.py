@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from windrow.engine.inputs import Column
-from windrow.frames import Times
 from windrow.query import Query
 from windrow.step.groups import Arrangement
 from windrow.step.plan import Plan
@@ -29,16 +28,16 @@ def planned(
     dtypes: Mapping[Measure, np.dtype],
     columns: Mapping[str, Column],
     store: Any = None,
-    times: Times | None = None,
+    stamps: str | None = None,
 ) -> Plan:
     """The plan of a query over rows with columns like these. `windows` are in the unit of its time column.
 
-    `store`: where windows that can be in a store are to be; None: all are in memory.
+    `store`: where windows that can be in a store are to be; None: all are in memory. `stamps`: as in `Plan`.
     """
     stored = () if store is None else tuple(name for name, window in windows.items() if window.storable)
     rings = _rings(query, {name: window for name, window in windows.items() if name not in stored})
     alone = dict.fromkeys(windows, _alone(query))
-    return Plan(windows, arrangement, alone, dtypes, query.partial, rings, columns, store, stored, times)
+    return Plan(windows, arrangement, alone, dtypes, query.partial, rings, columns, store, stored, stamps)
 
 
 def algorithms(query: Query) -> set[str]:

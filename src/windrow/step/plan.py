@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from windrow.engine.inputs import Column
-from windrow.frames import Times
 from windrow.step.groups import Arrangement
 from windrow.windows.base import TIME, Measure, Window
 
@@ -27,7 +26,7 @@ class Plan:
     columns: Mapping[str, Column] = field(default_factory=dict)  # like those of the rows, to tell their types
     store: Any = None  # where the partials of some windows are
     stored: tuple[str, ...] = ()  # which windows those are
-    times: Times | None = None  # what the time column is like
+    stamps: str | None = None  # what timestamps are counted in; None: times are integers, or there are none
 
     def dtype(self, window: Window) -> np.dtype:
         """The type of a window's measure."""
@@ -35,10 +34,10 @@ class Plan:
 
     def spelled(self, window: Window, edge: Any) -> str:
         """Where a window begins or ends, as a person writes it."""
-        timed = self.times is not None and (window.measure == TIME or window.edges_in_time)
-        if self.times is None or not timed or self.times.native.kind == "integer":
+        if self.stamps is None or not (window.measure == TIME or window.edges_in_time):
             return str(edge)
-        day, clock = str(np.datetime64(int(edge), self.times.unit)).split("T")
+        unit: Any = self.stamps
+        day, clock = str(np.datetime64(int(edge), unit)).split("T")
         return f"{day} {clock.rstrip('0').rstrip('.') if clock[8:].strip('.0') else clock[:8]}"
 
     def ring(self, name: str) -> tuple[str, ...]:
