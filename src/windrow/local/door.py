@@ -42,6 +42,11 @@ class Door:
         """How many ticks of the time column a microsecond has."""
         return 1000 if self.query.time_unit == "ns" or (self.times is not None and self.times.unit == "ns") else 1
 
+    @property
+    def stamps(self) -> str | None:
+        """What timestamps are counted in; None: times are integers, or not known."""
+        return None if self.times is None else self.times.stamps
+
     def ticks_of(self, when: Any) -> int:
         """A point in time in ticks of the time column; an integer counts what the column's integers count."""
         if isinstance(when, int) and not isinstance(when, bool):
