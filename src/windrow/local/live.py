@@ -275,9 +275,7 @@ class Live:
         dtypes: dict[Measure, np.dtype] = {
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
         }
-        plan = planned(
-            query, windows, arrangement, dtypes, rows.columns, query.store, self.door.times and self.door.times.stamps
-        )
+        plan = planned(query, windows, arrangement, dtypes, rows.columns, query.store, self.door.stamps)
         self.state, self.pending = State(plan), pending_of(query, plan)
         return self.state
 
