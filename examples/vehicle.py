@@ -2,7 +2,8 @@
 
 A vehicle reports its time, mileage and speed. Two sliding windows run over the same rows: 10 minutes every 6 minutes
 (seconds in the paper, where nothing has to drive so fast), and 10 kilometres every 5 kilometres. Both are known by the
-row with which they begin, so they share their slices, and each row is combined into one slice only.
+row with which they begin, so they share their slices, and each row is combined into one slice only. That needs all rows
+to be in both: `strict=True` refuses a report without a mileage, which would be in the windows over time alone.
 
     python examples/vehicle.py
 """
@@ -30,6 +31,7 @@ query = windrow.Query(
         "distance": win.sliding(10.0, every=5.0, on="mileage"),
     },
     aggregates={"reports": agg.count(), "fastest": agg.max("speed")},
+    strict=True,
 )
 
 

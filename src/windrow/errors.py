@@ -1,8 +1,28 @@
 """What can go wrong, by name. Everything `windrow` raises on purpose is a `WindrowError`."""
 
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 
 class WindrowError(Exception):
     """The root of every error that `windrow` raises on purpose."""
+
+
+class OptionError(WindrowError, ValueError):
+    """An option has a value that it cannot have; the message says which it can."""
+
+
+class WrongType(WindrowError, TypeError):
+    """Something is of a type that cannot be used there; the message says what is needed."""
+
+
+class UnknownName(WindrowError, AttributeError):
+    """There is nothing of that name; the message says what there is."""
 
 
 class Unsupported(WindrowError):
@@ -31,3 +51,14 @@ class DamagedPage(StoreError):
 
 class UnsafeFile(WindrowError):
     """A folder or file of compiled code could have been written by others; the message names it and says what helps."""
+
+
+def unknown_name(module: str, name: str, names: Sequence[str], instead: Mapping[str, str] | None = None) -> UnknownName:
+    """The error of a module that has no such name, with what comes near it. `instead`: what others call ours."""
+    if name.startswith("_"):  # Python itself asks for some
+        return UnknownName(f"{module} has no {name}")
+    near = (instead or {}).get(name) or ", ".join(
+        f"{module}.{n}" for n in get_close_matches(name.lower(), names, 2, 0.6)
+    )
+    hint = f"; there is {near}" if near else f"; there are {', '.join(names)}"
+    return UnknownName(f"{module} has no {name}{hint}")

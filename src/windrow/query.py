@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -12,11 +13,12 @@ from windrow.aggregates.base import Aggregate
 from windrow.engine.identity import facts
 from windrow.engine.kernel import checked_mode, compiling, tell_a_person
 from windrow.engine.threads import checked
-from windrow.errors import WindrowError
+from windrow.errors import WindrowError, WrongType
 from windrow.stores.base import Store
 from windrow.swag import ALGORITHMS
-from windrow.windows.base import TIME, Measure, Window
-from windrow.windows.durations import micros
+from windrow.windows.base import ROWS, TIME, Measure, Window
+from windrow.windows.durations import TIME_UNITS, micros
+from windrow.windows.kinds import between_ticks
 
 #: the name of a window that was given without one
 ONLY = "window"
@@ -72,6 +74,8 @@ class Query:
         aggregates: aggregates of `windrow.agg` (or your own), bound to columns, by the name of their result. A Python
             `Aggregator` of Spark's is given with its columns: `(MyAggregator(), "price")`.
         time: the event-time column; None: rows count in the order in which they come.
+        time_unit: what an integer time column counts: "s", "ms", "us" or "ns" since 1970. None: microseconds, unless
+            its values look like another unit's in this century, which is an error.
         by: the key column or columns; each key has windows of its own.
         lateness: on streams, how far behind the newest row a row may come: a duration.
         algorithm: "auto", or a name of `windrow.swag.ALGORITHMS`. Never changes an answer.
@@ -82,7 +86,7 @@ class Query:
         favor: "throughput", or "latency": constant time in the worst case, too.
         changes_only: a result only where it differs from the key's last one.
         partial: windows that the data ends inside, too.
-        strict: a row that must be rejected is an error.
+        strict: a row that must be rejected is an error. Then windows along different measures can share their slices.
         threads: how many threads `run` uses for a table in this process. None: as many as WINDROW_THREADS says, else
             all cores for a large table and one for a small one. Never changes an answer, not by a bit. Aggregates and
             windows in plain Python run in one.
@@ -100,9 +104,10 @@ class Query:
     def __init__(
         self,
         *,
-        windows: Window | Mapping[str, Window],
-        aggregates: Mapping[str, Aggregate],
+        windows: Window | Mapping[str, Window] | None = None,
+        aggregates: Mapping[str, Aggregate] | None = None,
         time: str | None = None,
+        time_unit: str | None = None,
         by: str | Sequence[str] | None = None,
         lateness: Any = None,
         algorithm: str = "auto",
@@ -113,13 +118,27 @@ class Query:
         strict: bool = False,
         threads: int | None = None,
         compile: str = "auto",
+        **unknown: Any,
     ) -> None:
+        for name in unknown:
+            raise WrongType(f"Query has no option {name!r}{_near(name)}")
+        if windows is None:
+            raise WrongType("a query needs windows=, such as windows=win.sliding('24 hours', every='1 minute')")
+        if not isinstance(windows, (Window, Mapping)):
+            raise WrongType(f"windows is a window of windrow.win, or a dict of them by name, not {_said(windows)}")
+        if not isinstance(aggregates, Mapping):
+            raise WrongType(
+                f"aggregates is a dict of aggregates by the name of their result, such as {{'total': agg.sum('x')}}, "
+                f"not {_said(aggregates)}"
+            )
         self.named = isinstance(windows, Mapping)
         self.windows: dict[str, Window] = dict(windows) if isinstance(windows, Mapping) else {ONLY: windows}
-        self.aggregates: dict[str, Aggregate] = (
-            {name: _accepted(a) for name, a in aggregates.items()} if isinstance(aggregates, Mapping) else aggregates
-        )
-        self.time = time
+        self.aggregates: dict[str, Aggregate] = {name: _accepted(a) for name, a in aggregates.items()}
+        self.time, self.time_unit = time, time_unit
+        #: whether integers that look like another unit are refused; not where a part of the rows is seen
+        self.guesses_unit = time is not None and time_unit is None
+        if by is not None and not isinstance(by, (str, Sequence)):
+            raise WrongType(f"by is the name of a column, or a list of them, not {by!r}")
         self.by: tuple[str, ...] = () if by is None else (by,) if isinstance(by, str) else tuple(by)
         self.lateness = 0 if lateness is None else micros(lateness)
         self.algorithm, self.store, self.favor = algorithm, store, favor
@@ -139,6 +158,18 @@ class Query:
         if window.edges_in_time and self.time is not None:
             return TIME
         return window.measure
+
+    def edge_names(self) -> dict[Measure, tuple[str, str]]:
+        """What the columns of start and end are called: plainly so, unless windows of several measures need several."""
+        measures = list(dict.fromkeys(self.measure(window) for window in self.windows.values()))
+        if len(measures) == 1:
+            return {measures[0]: ("start", "end")}
+        names = {TIME: ("start", "end"), ROWS: ("start_row", "end_row")}
+        return {m: names.get(m, (f"start_{m.column}", f"end_{m.column}")) for m in measures}
+
+    def answer_names(self) -> dict[tuple[str, str], str]:
+        """What the columns of windows by row are called, by window and aggregate."""
+        return {(w, a): f"{a}_{w}" if self.named else a for w in self.windows for a in self.aggregates}
 
     def run(self, data: Any) -> Any:
         """The answer over all of the data, of the data's own kind: pandas, Polars, pyarrow, or a dict of arrays.
@@ -183,7 +214,7 @@ class Query:
         """What makes two queries the same for saved state, part by part."""
 
         return {
-            "time": self.time,
+            "time": self.time if self.time_unit is None else f"{self.time} in {self.time_unit}",
             "by": list(self.by),
             "windows": [f"{name}: {window} {facts(window)}" for name, window in self.windows.items()],
             "aggregates": [f"{name}: {a!r} {facts(a)}" for name, a in self.aggregates.items()],
@@ -203,6 +234,7 @@ class Query:
         self._check_columns()
         self._check_windows()
         self._check_aggregates()
+        self._check_names()
         if self.algorithm != "auto" and self.algorithm not in ALGORITHMS:
             raise WindrowError(f"algorithm is auto or one of {', '.join(ALGORITHMS)}, not {self.algorithm!r}")
         if self.store is not None and not isinstance(self.store, Store):
@@ -223,6 +255,10 @@ class Query:
         for name in self.by:
             if not isinstance(name, str):
                 raise WindrowError(f"by holds names of columns, not {name!r}")
+        if self.time_unit is not None and self.time_unit not in TIME_UNITS:
+            raise WindrowError(f"time_unit is one of {', '.join(TIME_UNITS)}, not {self.time_unit!r}")
+        if self.time_unit is not None and self.time is None:
+            raise WindrowError("time_unit is about event time; name the column, such as time='ts'")
         if len(set(self.by)) < len(self.by):
             raise WindrowError(f"by names a column twice: {', '.join(self.by)}")
 
@@ -236,6 +272,12 @@ class Query:
                 raise WindrowError(f"a window's name is a text, not {name!r}")
             if TIME in window.measures and self.time is None:
                 raise WindrowError(f"{window}: it is measured by event time; name the column, such as time='ts'")
+            if self.time_unit is not None and (
+                part := between_ticks(window, max(1, TIME_UNITS[self.time_unit] // 1000))
+            ):
+                raise WindrowError(
+                    f"{window}: its {part} is no whole number of {self.time_unit}, which the times count (time_unit)"
+                )
         kinds = {window.per_row for window in self.windows.values()}
         if len(kinds) > 1:
             each = [name for name, window in self.windows.items() if window.per_row]
@@ -246,16 +288,48 @@ class Query:
             )
 
     def _check_aggregates(self) -> None:
-        if not isinstance(self.aggregates, dict) or not self.aggregates:
+        if not self.aggregates:
             raise WindrowError("aggregates names at least one, such as {'total': agg.sum('x')}")
-        taken = {*self.by, "start", "end", *(("window",) if self.named else ())} if not self.per_row else set()
         for name, aggregate in self.aggregates.items():
             if not isinstance(aggregate, Aggregate):
                 raise WindrowError(f"aggregates['{name}'] is an aggregate such as agg.sum('x'), not {aggregate!r}")
             if not aggregate.columns and aggregate.arity[0] > 0:
-                raise WindrowError(f"aggregates['{name}']: name its column(s), such as agg.{aggregate.name}('x')")
-            if not isinstance(name, str) or not name or name in taken:
-                raise WindrowError(f"an aggregate cannot be called {name!r}: the result has that column already")
+                raise WindrowError(f"aggregates['{name}']: name its column(s), such as {_call(aggregate)}")
+            if not isinstance(name, str) or not name:
+                raise WindrowError(f"an aggregate's name is a text, not {name!r}")
+
+    def _check_names(self) -> None:
+        """No two columns of the result may have one name: one of them would be lost."""
+        if self.per_row:
+            columns = [(name, f"aggregate {a!r} of window {w!r}") for (w, a), name in self.answer_names().items()]
+        else:
+            columns = [(name, f"the key {name!r}") for name in self.by]
+            columns += [("window", "the window's name")] if self.named else []
+            for start, end in self.edge_names().values():
+                columns += [(start, "where a window begins"), (end, "where it ends")]
+            columns += [(name, f"aggregate {name!r}") for name in self.aggregates]
+        taken: dict[str, str] = {}
+        for name, what in columns:
+            if name in taken:
+                raise WindrowError(
+                    f"two columns of the result would be called {name!r}: {taken[name]}, and {what}; rename one of them"
+                )
+            taken[name] = what
+
+
+def _near(option: str) -> str:
+    options = list(Query.__init__.__kwdefaults__ or ())
+    near = difflib.get_close_matches(option, options, 1)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(options)}"
+
+
+def _said(given: Any) -> str:
+    return f"a {type(given).__name__}" if given is not None else "None"
+
+
+def _call(aggregate: Aggregate) -> str:
+    """How an aggregate is bound to a column."""
+    return f"agg.{aggregate.name}('x')" if aggregate.builtin else "mine('x') for an aggregate of your own, `mine`"
 
 
 def _accepted(aggregate: Any) -> Any:

@@ -344,7 +344,7 @@ class Said:
         (Said(end=7), "ends_at gave 7; the window has a row at 7"),
         (Said(end=9.5), "ends_at gave 9.5; it gives a time, as whole microseconds, or None"),
         (Said(end=True), "ends_at gave True"),
-        (Said(end=2**63), "ends_at gave 9223372036854775808; it gives a time"),
+        (Said(end=2**63), "ends_at gave 9223372036854775808, which is too far from 1970"),
         (Said(leaves=-1), "evict gave -1 at row 0; it gives an int of 0 or more"),
         (Said(leaves=0.5), "evict gave 0.5 at row 0"),
         (Said(leaves=None), "evict gave None at row 0"),

@@ -126,6 +126,8 @@ def measured(rows: list[Row], on: str, time: str | None) -> list[tuple[Any, Row]
     """Each row with its measure, in the measure's order; rows that tie stay as they were."""
     if on == "rows":
         return list(enumerate(rows))
+    if on != "time":
+        rows = [row for row in rows if row[on] is not None and math.isfinite(row[on])]
     return sorted(((row[time if on == "time" else on], row) for row in rows), key=lambda pair: pair[0])
 
 
@@ -150,7 +152,7 @@ def periodic(w: Periodic, rows: list[Row], time: str | None, partial: bool) -> l
 def session(w: Session, rows: list[Row], time: str | None, partial: bool) -> list:
     runs: list[list[tuple[Any, Row]]] = []
     for m, row in measured(rows, w.on, time):
-        if runs and m - runs[-1][-1][0] < w.gap:
+        if runs and m - runs[-1][-1][0] <= w.gap:
             runs[-1].append((m, row))
         else:
             runs.append([(m, row)])
@@ -282,7 +284,7 @@ ONCE = {
 
 
 def rejected(row: Row, time: str | None, windows: list) -> bool:
-    """No time, or no measure for one of the query's windows."""
+    """No time, or no measure for one of the query's windows: then the others take it."""
     if time is not None and row[time] is None:
         return True
     columns = {w.on for w in windows if getattr(w, "on", "time") not in ("time", "rows")}
@@ -319,7 +321,7 @@ def evaluate(
     table = [Row(row) for row in rows]
     groups: dict[tuple, list[Row]] = {}
     for row in table:
-        if not rejected(row, time, list(named.values())):
+        if time is None or row[time] is not None:
             groups.setdefault(key_of(row, by), []).append(row)
     if time is not None:
         groups = {key: sorted(own, key=lambda row: row[time]) for key, own in groups.items()}

@@ -71,10 +71,10 @@ def test_a_range_below_every_leaves_rows_out():
     assert spans(found, "n") == [(0, 2, 2), (5, 7, 2)]
 
 
-def test_sessions_end_exactly_at_the_gap():
+def test_rows_exactly_a_gap_apart_are_in_one_session():
     table = rows(t=[0, 4, 9, 30, 9], w="abcde")
     found = brute.evaluate(table, brute.Session(5), {"w": ("concat", "w", "")}, time="t")
-    assert spans(found, "w") == [(0, 9, "ab"), (9, 14, "ce"), (30, 35, "d")]
+    assert spans(found, "w") == [(0, 14, "abce"), (30, 35, "d")]
 
 
 def test_punctuations():

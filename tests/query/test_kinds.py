@@ -91,10 +91,10 @@ def test_tumbling():
 
 
 def test_session():
-    """A row at exactly last + gap is in the next one."""
-    assert letters(win.session("3 minutes"), times=[0, 2, 5, 6, 20], rows="abcde") == [
-        (0, 5, "ab"),
-        (5, 9, "cd"),
+    """A row at exactly last + gap joins."""
+    assert letters(win.session("3 minutes"), times=[0, 2, 5, 9, 20], rows="abcde") == [
+        (0, 8, "abc"),
+        (9, 12, "d"),
         (20, 23, "e"),
     ]
 

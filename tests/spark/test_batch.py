@@ -356,3 +356,45 @@ def test_rejected_rows_can_be_had(frame, table):
     query = windrow.Query(time="ts", by="k", windows=win.sliding(6.0, every=2.0, on="f"), aggregates={"n": agg.count()})
     query.run(table)
     assert windrow.spark.rejected(query, frame).count() == query.report.rejected > 0
+
+
+def test_sessions_are_those_of_spark(spark):
+    """A row exactly a gap after the last one joins: by slices, by rows, and in Spark's own session_window."""
+    from pyspark.sql import functions as F
+
+    start = datetime.datetime(2024, 5, 1)
+    rows = [(start + datetime.timedelta(seconds=s), 0, i) for i, s in enumerate([0, 4, 8, 13, 17, 30, 34, 39])]
+    frame = spark.createDataFrame(rows, "ts timestamp_ntz, k int, x int").repartition(3)
+    theirs = frame.groupBy("k", F.session_window("ts", "4 seconds")).agg(F.sum("x").alias("s"))
+    expected = theirs.select("session_window.start", "session_window.end", "s").orderBy("start").collect()
+    for more in ({}, {"first": agg.first("x")}):
+        aggregates = {"s": agg.sum("x"), **more}
+        query = windrow.Query(time="ts", by="k", windows=win.session("4 seconds"), aggregates=aggregates)
+        got = query.run(frame).select("start", "end", "s").orderBy("start").collect()
+        assert got == expected and len(got) == 4
+
+
+def test_a_null_along_one_column_leaves_other_windows_alone(spark):
+    data = pa.table({"ts": pa.array(range(6), pa.timestamp("us")), "km": [1.0, None, 12.0, 13.0, math.inf, 25.0]})
+    windows = {"rows": win.tumbling(2), "time": win.tumbling("3 us"), "km": win.tumbling(10.0, on="km")}
+    query = windrow.Query(time="ts", windows=windows, aggregates={"n": agg.count()})
+    got = query.run(spark.createDataFrame(data)).toArrow()
+    pairs = list(zip(got["window"].to_pylist(), got["n"].to_pylist(), strict=True))
+    counts = {name: sorted(n for window, n in pairs if window == name) for name in windows}
+    assert counts == {"rows": [2, 2, 2], "time": [3, 3], "km": [1, 1, 2]}
+    assert query.run(data).num_rows == got.num_rows and query.report.rejected == 2
+
+
+def test_integer_times_say_what_they_count(spark):
+    """By slices and by rows; without a unit, what looks like seconds is refused before anything runs."""
+    seconds = pa.table({"t": pa.array([1_714_521_600 + s for s in (0, 30, 60, 200)], pa.int64()), "x": [1, 2, 3, 4]})
+    frame = spark.createDataFrame(seconds)
+    for aggregates in ({"s": agg.sum("x")}, {"s": agg.sum("x"), "first": agg.first("x")}):
+        windows = win.tumbling("1 minute")
+        query = windrow.Query(time="t", time_unit="s", windows=windows, aggregates=aggregates)
+        got, expected = query.run(frame).toArrow().sort_by("start"), query.run(seconds)
+        assert got.to_pydict() == expected.to_pydict()
+        with pytest.raises(WindrowError, match="time_unit='s'"):
+            windrow.Query(time="t", windows=windows, aggregates=aggregates).run(frame)
+    with pytest.raises(WindrowError, match="Spark counts time in microseconds"):
+        windrow.Query(time="t", time_unit="ns", windows=win.tumbling(2), aggregates=aggregates).run(frame)

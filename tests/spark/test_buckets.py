@@ -363,3 +363,23 @@ def store_states():
 
 if __name__ == "__main__":
     store_states()
+
+
+def test_a_session_is_final_when_the_watermark_is_past_its_end():
+    """A row at the watermark is in time, and exactly a gap after the last one it joins."""
+    query = Query(time="ts", by="k", windows=win.session("10 us"), aggregates={"n": agg.count()}, lateness="1 us")
+    schema = hashed(pa.table({"ts": pa.array([], pa.timestamp("us")), "k": pa.array([], pa.int64())})).schema
+
+    def rows(*times):
+        return hashed(pa.table({"ts": pa.array(times, pa.timestamp("us")), "k": pa.array([1] * len(times))}))
+
+    stream = Stream(query, schema)
+    for times in ((100,), (110,), (111,), ()):  # watermarks before each: none, 99, 109, 110
+        stream.push(rows(*times))
+    assert sum(len(part) for part in stream.results) == 0
+    stream.newest = 122  # its watermark is 121: a row at 121 would join
+    stream.push(rows())
+    assert sum(len(part) for part in stream.results) == 0 and stream.due == 122
+    stream.newest = 123
+    stream.push(rows())
+    assert [row["n"] for part in stream.results for row in part.to_pylist()] == [3]

@@ -10,6 +10,7 @@ import itertools
 import math
 import random
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -125,15 +126,55 @@ def test_periodic_over_rows() -> None:
 
 
 def test_periodic_over_floats() -> None:
-    """Edges are `origin + k * every` and that `+ range`, as floats round them: 0.1 has no exact multiples."""
+    """Edges are the floats next to the decimal numbers: 0.3, not 3 * 0.1, which is 0.30000000000000004."""
     rng = random.Random(2)
     for keys in tables(rng, 250):
-        every, span, origin = rng.choice([0.1, 0.7, 1 / 3]), rng.choice([0.1, 0.7, 1.0, 0.05]), rng.choice([0.0, -7.7])
-        floats = []
-        for values in keys:
-            at = [origin + rng.randint(-900, 900) * every + rng.choice([0.0, span]) for _ in values]
-            floats.append(sorted(rng.choice([x, math.nextafter(x, -math.inf)]) for x in at))
-        check(win.sliding(span, every=every, origin=origin, on="v"), floats, periodic(floats, span, every, origin), rng)
+        every, span, origin = rng.choice([0.1, 0.7, 2.5]), rng.choice([0.1, 0.3, 0.7, 1.0, 0.05]), rng.choice([0, -7.7])
+        exact = [Fraction(repr(length)) for length in (every, span, origin)]
+        floats, expected = [], []
+        for key, values in enumerate(keys):
+            at = [exact[2] + rng.randint(-900, 900) * exact[0] + rng.choice([0, exact[1]]) for _ in values]
+            near = [-math.inf, math.inf]
+            mine = sorted(rng.choice([float(x), math.nextafter(x, rng.choice(near))]) for x in at)
+            floats.append(mine)
+            expected += decimal_windows(key, mine, *exact)
+        check(win.sliding(span, every=every, origin=origin, on="v"), floats, expected, rng)
+
+
+def decimal_windows(key: int, values: list[float], every: Fraction, span: Fraction, origin: Fraction) -> list[Told]:
+    numbers = {(Fraction(x) - origin) // every - d for x in values for d in range(-2, int(span / every) + 3)}
+    found = []
+    for k in sorted(numbers):
+        start, end = float(origin + k * every), float(origin + k * every + span)
+        if rows := [i for i, x in enumerate(values) if start <= x < end]:
+            found.append((key, start, end, rows))
+    return found
+
+
+@pytest.mark.parametrize("size", [0.1, 0.7, 1 / 3, 1e-3, 0.123456789012345, 12.3])
+@pytest.mark.parametrize("times", [1, 3])
+def test_windows_over_floats_leave_no_gap(size: float, times: int) -> None:
+    """Where the range is a multiple of `every`, each row is in that many windows, wherever it lies."""
+    rng = np.random.default_rng(0)
+    whole = np.arange(-3000, 3000)
+    values = np.concatenate(
+        [whole * size, np.round(whole * size, 3), rng.uniform(-1000, 1000) * size * rng.random(500)]
+    )
+    values = np.sort(np.concatenate([values, np.nextafter(values, np.inf), np.nextafter(values, -np.inf)]))
+    window = win.sliding(float(Fraction(repr(size)) * times), every=size, on="v")
+    query = windrow.Query(windows=window, aggregates={"n": agg.count()})
+    assert int(query.run({"v": values})["n"].sum()) == times * len(values)
+    live = query.open()
+    parts = [live.push({"v": part}) for part in np.array_split(values, 7)]
+    assert sum(int(part["n"].sum()) for part in [*parts, live.close()]) == times * len(values)
+
+
+def test_each_tenth_begins_its_window() -> None:
+    tenths = np.round(np.arange(1000) * 0.1, 1)
+    query = windrow.Query(windows=win.tumbling(0.1, on="x"), aggregates={"n": agg.count()})
+    got = query.run({"x": tenths})
+    assert got["n"].tolist() == [1] * 1000 and got["start"].tolist() == tenths.tolist()
+    assert got["end"][:-1].tolist() == got["start"][1:].tolist()
 
 
 def test_a_billion_empty_windows_are_passed_in_one_step() -> None:
@@ -183,7 +224,7 @@ def test_sessions(kind: Callable) -> None:
         for key, values in enumerate(keys):
             runs: list[list[int]] = []
             for i, x in enumerate(values):
-                if not i or x >= values[i - 1] + gap:
+                if not i or x > values[i - 1] + gap:
                     runs.append([])
                 runs[-1].append(i)
             expected += [(key, values[rows[0]], values[rows[-1]] + gap, rows) for rows in runs]
@@ -288,7 +329,7 @@ def test_cuts_at_every_edge() -> None:
                 at, before = seg[k] + i, mine[i - 1]
                 edges = [last_edge(x, o, every, origin) > last_edge(before, o, every, origin) for o in (0, span)]
                 assert begins[at] == (i == 0 or any(edges))
-                assert sessions[at] == (i == 0 or x >= before + gap)
+                assert sessions[at] == (i == 0 or x > before + gap)
 
 
 def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:

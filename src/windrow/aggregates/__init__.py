@@ -21,6 +21,7 @@ from windrow.aggregates.shape import kurtosis, skewness
 from windrow.aggregates.sketches import approx_count_distinct, approx_percentile
 from windrow.aggregates.sums import count, mean, weighted_mean
 from windrow.aggregates.sums import sum_ as sum
+from windrow.errors import unknown_name
 
 __all__ = [
     "approx_count_distinct",
@@ -66,3 +67,16 @@ __all__ = [
     "variance",
     "weighted_mean",
 ]
+
+#: what others call aggregates that are here, or that something here comes near to
+_INSTEAD = {
+    "avg": "agg.mean", "average": "agg.mean", "std": "agg.stddev", "var": "agg.variance", "any": "agg.bool_or",
+    "all": "agg.bool_and", "nunique": "agg.count_distinct", "n_unique": "agg.count_distinct",
+    "median": "agg.approx_percentile(x, q=0.5)", "percentile": "agg.approx_percentile", "range": "agg.value_range",
+    "quantile": "agg.approx_percentile", "argmax": "agg.max_by", "argmin": "agg.min_by", "prod": "agg.product",
+    "size": "agg.count", "len": "agg.count", "list": "agg.collect_list", "set": "agg.collect_set",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    raise unknown_name("agg", name, __all__, _INSTEAD)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from windrow.errors import WindrowError
+from windrow.errors import WindrowError, WrongType
 
 Partial = Any
 
@@ -170,7 +170,7 @@ class Aggregate:
     ) -> None:
         for label, function in (("lift", lift), ("combine", combine), ("lower", lower)):
             if not callable(function):
-                raise TypeError(f"{label} must be a function, not {type(function).__name__}")
+                raise WrongType(f"{label} must be a function, not {type(function).__name__}")
         self.lift, self.combine, self.lower, self.identity = lift, combine, lower, identity
         self.inverse = inverse
         self.commutative, self.selective, self.name = commutative, selective, name

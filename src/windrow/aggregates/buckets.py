@@ -9,6 +9,7 @@ from typing import Any
 
 from windrow.aggregates.base import Aggregate, Builtin
 from windrow.aggregates.values import bind
+from windrow.errors import OptionError
 
 
 def check_edges(edges: Any) -> tuple:
@@ -18,7 +19,7 @@ def check_edges(edges: Any) -> tuple:
     except TypeError:
         checked, rising = (), False
     if isinstance(edges, (str, bytes)) or len(checked) < 2 or not rising:
-        raise ValueError(f"histogram: edges must be two or more values, each larger than the last, got {edges!r}")
+        raise OptionError(f"histogram: edges must be two or more values, each larger than the last, got {edges!r}")
     return checked
 
 

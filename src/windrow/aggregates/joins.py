@@ -6,7 +6,7 @@ from collections import namedtuple
 from typing import Any, cast
 
 from windrow.aggregates.base import Aggregate, Builtin
-from windrow.errors import WindrowError
+from windrow.errors import OptionError, WindrowError, WrongType
 
 
 class Join(Builtin):
@@ -44,10 +44,10 @@ def join(*aggregates: Aggregate, **named: Aggregate) -> Join:
     """
     components = [*aggregates, *named.values()]
     if not components or (aggregates and named):
-        raise ValueError("join: give aggregates, or name=aggregate pairs, not both and not none")
+        raise OptionError("join: give aggregates, or name=aggregate pairs, not both and not none")
     for component in components:
         if not isinstance(component, Aggregate):
-            raise TypeError(f"join takes aggregates such as agg.max(), got {component!r}")
+            raise WrongType(f"join takes aggregates such as agg.max(), got {component!r}")
     answer = cast(Any, namedtuple("Joined", list(named)))._make if named else tuple
     return _join(components, answer)
 

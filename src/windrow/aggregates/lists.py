@@ -6,6 +6,7 @@ from typing import Any
 
 from windrow.aggregates.base import Aggregate, Builtin
 from windrow.aggregates.values import at_least_one, bind
+from windrow.errors import OptionError
 
 
 def lift_item(x):
@@ -46,7 +47,7 @@ def concat(column: str | None = None, sep: str = "") -> Aggregate:
     'x,y'
     """
     if not isinstance(sep, str):
-        raise ValueError(f"concat: sep must be text, got {sep!r}")
+        raise OptionError(f"concat: sep must be text, got {sep!r}")
 
     def lower(p: tuple) -> str | None:
         return sep.join(p) if p else None

@@ -10,11 +10,12 @@ import numpy as np
 from windrow.aggregates.arithmetic import the_first
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
 from windrow.aggregates.values import bind
+from windrow.errors import WrongType
 
 
 def lift_truth(x: Any) -> tuple[bool]:
     if not isinstance(x, (bool, int, np.bool_, np.integer)):
-        raise TypeError(f"true or false is needed, not {x!r}")
+        raise WrongType(f"true or false is needed, not {x!r}")
     return (bool(x),)
 
 

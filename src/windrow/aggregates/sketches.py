@@ -15,6 +15,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate, Builtin
 from windrow.aggregates.tokens import token
 from windrow.aggregates.values import between, bind, real
+from windrow.errors import OptionError
 
 
 def datasketches() -> Any:
@@ -40,7 +41,7 @@ def approx_count_distinct(column: str | None = None, rsd: float = 0.02) -> Aggre
     between("approx_count_distinct", "rsd", rsd, 0.0, 1.0)
     lg_k = max(7, math.ceil(2 * math.log2(1.04 / rsd)))
     if lg_k > 21:
-        raise ValueError(f"approx_count_distinct: rsd must be 0.00072 or more, got {rsd!r}; count_distinct is exact")
+        raise OptionError(f"approx_count_distinct: rsd must be 0.00072 or more, got {rsd!r}; count_distinct is exact")
     kind = package.tgt_hll_type.HLL_8
 
     def lift(x: Any) -> Any:
@@ -77,7 +78,7 @@ def check_ranks(q: Any) -> tuple[list[float], bool]:
     ranks = [q] if single else list(q)
     number = all(isinstance(r, (int, float, np.number)) and not isinstance(r, bool) for r in ranks)
     if not ranks or not number or not all(0.0 <= r <= 1.0 for r in ranks):
-        raise ValueError(f"approx_percentile: q must be a number from 0 to 1, or a list of them, got {q!r}")
+        raise OptionError(f"approx_percentile: q must be a number from 0 to 1, or a list of them, got {q!r}")
     return [float(r) for r in ranks], single
 
 
@@ -96,7 +97,7 @@ def approx_percentile(column: str | None = None, q: float | Sequence[float] | No
     package = datasketches()
     ranks, single = check_ranks(q)
     if isinstance(k, bool) or not isinstance(k, int) or not 8 <= k <= 65535:
-        raise ValueError(f"approx_percentile: k must be an integer from 8 to 65535, got {k!r}")
+        raise OptionError(f"approx_percentile: k must be an integer from 8 to 65535, got {k!r}")
 
     # A partial is (sketch, NaNs): KLL passes over NaN.
 

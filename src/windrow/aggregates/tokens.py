@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from windrow.aggregates.values import INT64_MAX, INT64_MIN
+from windrow.errors import WrongType
 
 
 def token(x: Any) -> int | str:
@@ -36,4 +37,4 @@ def token(x: Any) -> int | str:
         return f"l{[token(part) for part in x]!r}"
     if x is None:
         return "n"
-    raise TypeError(f"sketches take numbers, text, bytes, dates and tuples of these, not {type(x).__name__}")
+    raise WrongType(f"sketches take numbers, text, bytes, dates and tuples of these, not {type(x).__name__}")

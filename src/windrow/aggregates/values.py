@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from windrow.aggregates.base import Aggregate
-from windrow.errors import WindrowError
+from windrow.errors import OptionError, WindrowError, WrongType
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -30,7 +30,7 @@ def bind(aggregate: Aggregate, columns: Sequence[str | None]) -> Aggregate:
 def at_least_one(name: str, option: str, value: Any) -> int:
     """An option that is a count: an int of 1 or more."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name}: {option} must be an integer of 1 or more, got {value!r}")
+        raise OptionError(f"{name}: {option} must be an integer of 1 or more, got {value!r}")
     return int(value)
 
 
@@ -38,14 +38,14 @@ def between(name: str, option: str, value: Any, low: float, high: float) -> floa
     """An option that is a number strictly between `low` and `high`."""
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not number or not low < value < high:
-        raise ValueError(f"{name}: {option} must be a number between {low} and {high}, got {value!r}")
+        raise OptionError(f"{name}: {option} must be a number between {low} and {high}, got {value!r}")
     return float(value)
 
 
 def one_of(name: str, option: str, value: Any, allowed: Sequence[Any]) -> Any:
     if value not in allowed:
         choices = ", ".join(map(repr, allowed))
-        raise ValueError(f"{name}: {option} must be one of {choices}, got {value!r}")
+        raise OptionError(f"{name}: {option} must be one of {choices}, got {value!r}")
     return value
 
 
@@ -68,7 +68,7 @@ def native(x: Any) -> Any:
     if isinstance(x, (np.floating, np.integer)) and not isinstance(x, np.timedelta64):
         return x.item()
     if isinstance(x, (str, bytes, list, tuple)):  # "a" + "b" would be a sum of its own kind
-        raise TypeError(f"a number is needed, not {x!r}")
+        raise WrongType(f"a number is needed, not {x!r}")
     return x
 
 
@@ -82,7 +82,7 @@ def whole_number(x: Any) -> int:
 def real(x: Any) -> float:
     """A number as a float. `float("3")` would take text for a number."""
     if isinstance(x, (str, bytes)):
-        raise TypeError(f"a number is needed, not {x!r}")
+        raise WrongType(f"a number is needed, not {x!r}")
     return float(x)
 
 

@@ -38,6 +38,8 @@ def session(file: QueryFile) -> Any:
 
 def rows(spark: Any, job: Source, *, stream: bool = False) -> Any:
     """The input as a DataFrame, with the columns' types that the engine in this process sees."""
+    if job.file.nulls and job.input.form == "csv":
+        raise WindrowError("nulls is for files that are read in this process: Spark's CSV has one text for null")
     schema = job.schema()
     job.check_types(schema)
     form = WRITTEN[job.input.form]

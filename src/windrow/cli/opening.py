@@ -68,7 +68,7 @@ def few_rows(query: Path, given: str, input_form: Any, allow_code: bool, most: i
 def _input(file: QueryFile, given: str, form: Any) -> Any:
     from windrow.cli.reading import Input
 
-    return Input(given, form and str(form), file.types, file.query.time, file.check_names)
+    return Input(given, form and str(form), file.types, file.query.time, file.check_names, file.nulls)
 
 
 def _need_pyarrow() -> None:

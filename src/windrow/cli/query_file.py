@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 TYPES = ("string", "int64", "float64", "bool", "timestamp", "date")
 _TEXT, _FLAG, _NUMBER = "a text", "true or false", "a whole number"
 #: which Python type a value has, where one tells
+_TEXTS = "a list of texts"
 _PYTHON: dict[str, type] = {_TEXT: str, _FLAG: bool, _NUMBER: int}
 _KEYS: dict[str, str] = {
     "time": _TEXT,
+    "time_unit": _TEXT,
     "by": "the name of a column, or a list of them",
     "lateness": _TEXT,
     "algorithm": _TEXT,
@@ -38,6 +40,7 @@ _KEYS: dict[str, str] = {
     "aggregates": "a table",
     "store": "a table",
     "types": "a table",
+    "nulls": _TEXTS,
 }
 
 
@@ -54,6 +57,7 @@ class QueryFile:
         self.file: TomlFile = toml_file.read(path)
         self._check_keys()
         self.types: dict[str, str] = self._types()
+        self.nulls: list[str] = self.file.content.get("nulls", [])
         parts = Parts(self.file, allow_code)
         content = self.file.content
         named = content.get("aggregates")
@@ -62,7 +66,9 @@ class QueryFile:
         aggregates = {name: parts.aggregate(given, "aggregates", name) for name, given in named.items()}
         windows = self._windows(parts)
         self.code_from = parts.code_from
-        options = {k: v for k, v in content.items() if k not in ("window", "windows", "aggregates", "store", "types")}
+        options = {
+            k: v for k, v in content.items() if k not in ("window", "windows", "aggregates", "store", "types", "nulls")
+        }
         self.query = self._made(windows=windows, aggregates=aggregates, **options)
         if "store" in content:  # last: nothing is opened for a query that is refused
             store = parts.store(content["store"], open_store, path.resolve().parent)
@@ -79,6 +85,8 @@ class QueryFile:
                 right = isinstance(value, str) or (
                     isinstance(value, list) and all(isinstance(name, str) for name in value)
                 )
+            if key == "nulls":
+                right = isinstance(value, list) and all(isinstance(text, str) for text in value)
             if not right:
                 self.file.refuse(f"{key!r} is {wanted}, not {value!r}", key)
 
@@ -164,7 +172,7 @@ class QueryFile:
             if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_integer(kind)):
                 self.file.refuse(
                     f"column {self.query.time!r} of {where} holds {kind}; a time column holds timestamps, dates, or "
-                    "integers that count microseconds", "time",
+                    "integers (time_unit)", "time",
                 )  # fmt: skip
 
     def _blame(self, schema: pa.Schema, where: str) -> None:

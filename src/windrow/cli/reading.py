@@ -9,9 +9,10 @@ from __future__ import annotations
 import csv
 import glob
 import io
+import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +62,9 @@ class Input:
         types: dict[str, str],
         time: str | None,
         check: Callable[[list[str], str], None],
+        nulls: Sequence[str] = (),
     ) -> None:
-        self.given, self.time, self.check = given, time, check
+        self.given, self.time, self.check, self.nulls = given, time, check, nulls
         self.files, self.root = _found(given)
         self.form = form or _form(self.files)
         self.types = {name: ARROW[kind] for name, kind in types.items()}
@@ -212,7 +214,7 @@ class Input:
         convert = pa.csv.ConvertOptions(
             column_types=self._said_types(schema),
             include_columns=None if columns is None else [name for name in columns if name in names],
-            null_values=[""],  # an empty field is null, "" an empty text: as on Spark
+            null_values=["", *self.nulls],  # an empty field is null, "" an empty text: as on Spark
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
@@ -250,6 +252,20 @@ class Input:
     def forget(self) -> None:
         """What was looked at need not be kept any longer."""
         self._seen = []
+
+    def refuse_almost_numbers(self, columns: list[str]) -> None:
+        """An error where most values of a column are numbers and some are not: they would be compared as texts."""
+        for name in columns:
+            for file, table in self._seen if name not in self.types else ():
+                if name in table.column_names and pa.types.is_string(table[name].type):
+                    numbers = pc.match_substring_regex(table[name], NUMBER).drop_null()
+                    if 2 * (pc.sum(numbers).as_py() or 0) > len(numbers):
+                        row = pc.index(pc.match_substring_regex(table[name], NUMBER).fill_null(True), False).as_py()
+                        value = table[name][row].as_py()
+                        raise WindrowError(
+                            f"{file}: column {name!r} holds numbers, and {value!r} in row {row + 1} is none; say "
+                            f'nulls = [{json.dumps(value)}] where that means null, or [types] {name} = "string"'
+                        )
 
     def made_text(self, columns: list[str]) -> str:
         """Why a column of numbers was read as text: its first value that is none. "" where it is text throughout."""

@@ -35,11 +35,14 @@ class Source:
 
     def check_types(self, schema: pa.Schema) -> pa.Schema:
         """Refuses types that do not go with the query; a value that spoils a column of numbers is the data's fault."""
+        query = self.file.query
+        read = [name for window in query.windows.values() for name in window.columns]
+        read += [name for aggregate in query.aggregates.values() for name in aggregate.columns]
         try:
+            self.input.refuse_almost_numbers(read)
             return self.file.check_types(schema, self.input.given)
         except Usage as error:
-            query = self.file.query
-            why = self.input.made_text([name for a in query.aggregates.values() for name in a.columns])
+            why = self.input.made_text(read)
             if why:
                 raise WindrowError(f"{error}{why}") from error
             raise

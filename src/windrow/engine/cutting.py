@@ -20,7 +20,7 @@ FAR = 2**62
 
 
 class Edges(NamedTuple):
-    """Where slices begin at the latest: at first + k * every for each k, and after a gap without rows."""
+    """Where slices begin at the latest: at first + k * every for each k, and after more than a gap without rows."""
 
     every: tuple[int, ...] = ()
     first: tuple[int, ...] = ()
@@ -134,16 +134,16 @@ def _around(times, every, first, begin, end):
 
 @whole("numpy")
 def _before_gap(times, i, end, gap):
-    """The first row from i to `end` that comes `gap` after the one before it, or `end`."""
+    """The first row from i to `end` that comes more than `gap` after the one before it, or `end`."""
     j, stop, one = np.uint64(i), np.uint64(end), np.uint64(1)
     near = True
     while near and j < stop:  # a few rows at a time, in vector code
         ahead = min(stop, j + np.uint64(32))
         for q in range(j, ahead):
-            near &= times[q] - times[q - one] < gap
+            near &= times[q] - times[q - one] <= gap
         if near:
             j = ahead
-    while j < stop and times[j] - times[j - one] < gap:
+    while j < stop and times[j] - times[j - one] <= gap:
         j += one
     return np.int64(j)
 
@@ -181,7 +181,7 @@ def _mixed_cuts(codes, times, every, first, gap, known, slice_of, key, begin, la
             before = last[j]
             if t < before:
                 return -1
-            if t >= known[k, 1] or t - before >= gap:
+            if t >= known[k, 1] or t - before > gap:
                 j = -1
         if j < 0:
             j = count

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from windrow.engine.kernel import cached, whole
 from windrow.engine.walks import measured, ready
 
 
-def going_forward(codes: np.ndarray, values: np.ndarray, newest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows do not go back, and which of these are at their key's newest value, so that equal ones may follow.
+class Forward(NamedTuple):
+    """Rows along a column."""
 
-    `newest[k]` is the largest value of key k before these rows, which are in order.
+    stays: np.ndarray  # which rows have a value and do not go back
+    #: which rows are at their key's newest value or behind such a row: equal values may follow. They are a key's last
+    last: np.ndarray
+    filled: np.ndarray  # the newest value of the key at each row: of a row that stays its own
 
-    >>> stays, last = going_forward(np.array([0, 1, 0, 0]), np.array([3, 1, 2, 3]), np.array([2, 0]))
-    >>> stays.tolist(), last.tolist()
-    ([True, True, False, True], [True, True, False, True])
+
+def going_forward(codes: np.ndarray, values: np.ndarray, there: np.ndarray, newest: np.ndarray) -> Forward:
+    """`newest[k]` is the largest value of key k before these rows, which are in order.
+
+    >>> codes, there = np.array([0, 1, 0, 0]), np.array([True, True, True, True])
+    >>> stays, last, filled = going_forward(codes, np.array([3, 1, 2, 3]), there, np.array([2, 0]))
+    >>> stays.tolist(), last.tolist(), filled.tolist()
+    ([True, True, False, True], [True, True, True, True], [3, 1, 3, 3])
     """
     values = measured(values)
-    stays, last = np.empty(len(values), bool), np.empty(len(values), bool)
-    _forward(ready(codes, np.int64), values, newest.astype(values.dtype), stays, last)
-    return stays, last
+    stays, last, filled = np.empty(len(values), bool), np.empty(len(values), bool), np.empty_like(values)
+    waits = np.zeros(len(newest), bool)
+    _forward(ready(codes, np.int64), values, ready(there), newest.astype(values.dtype), stays, last, filled, waits)
+    return Forward(stays, last, filled)
 
 
 def hold_back(codes: np.ndarray, measures: list[np.ndarray], wait: np.ndarray) -> None:
@@ -52,10 +63,15 @@ def _hold_back(codes, values, wait, first):
 
 @cached
 @whole("numpy")
-def _forward(codes, values, newest, stays, last):
+def _forward(codes, values, there, newest, stays, last, filled, waits):
     for i in range(len(values)):
-        stays[i] = values[i] >= newest[codes[i]]
+        k = codes[i]
+        stays[i] = there[i] and values[i] >= newest[k]
         if stays[i]:
-            newest[codes[i]] = values[i]
+            newest[k] = values[i]
+        filled[i] = newest[k]
     for i in range(len(values)):
-        last[i] = stays[i] and values[i] == newest[codes[i]]
+        k = codes[i]
+        if stays[i] and values[i] == newest[k]:
+            waits[k] = True
+        last[i] = waits[k]

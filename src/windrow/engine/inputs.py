@@ -52,6 +52,10 @@ class Column:
     def since(self, start: int) -> Column:
         return Column(self.values[start:], None if self.mask is None else self.mask[start:], self.dtype)
 
+    def at(self, where: np.ndarray | slice) -> Column:
+        """Some rows."""
+        return Column(self.values[where], None if self.mask is None else self.mask[where], self.dtype)
+
     def between(self, a: int, z: int) -> Column:
         """Rows a to z."""
         return Column(self.values[a:z], None if self.mask is None else self.mask[a:z], self.dtype)
@@ -123,7 +127,9 @@ def _array(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
         if filled.dtype != object:
             return filled, there
         given = given.to_list()
-    elif hasattr(given, "isna") and not isinstance(given.dtype, np.dtype) and given.hasnans:  # pandas: nullable types
+    elif (
+        hasattr(given, "isna") and not isinstance(given.dtype, np.dtype) and given.isna().any()
+    ):  # pandas: nullable types
         gone = given.isna().tolist()
         given = [None if null else value for null, value in zip(gone, given.tolist(), strict=True)]
     elif hasattr(given, "to_numpy"):  # a pandas or Polars series

@@ -283,10 +283,12 @@ class _PlainRun:
         at = window.ends_at()
         if at is None:
             return HIGHEST
-        if isinstance(at, bool) or not isinstance(at, (int, np.integer)) or abs(int(at)) >= LIMIT // self.tick:
+        if isinstance(at, bool) or not isinstance(at, (int, np.integer)):
             raise WindrowError(
                 f"{self.made.__name__}.ends_at gave {at!r}; it gives a time, as whole microseconds, or None"
             )
+        if not -LIMIT // self.tick < int(at) < LIMIT // self.tick:
+            raise WindrowError(f"{self.made.__name__}.ends_at gave {at}, which is too far from 1970 for 64 bits")
         if int(at) * self.tick < least:
             raise WindrowError(
                 f"{self.made.__name__}.ends_at gave {at}; the window has a row at {(least - 1) // self.tick} or ended "

@@ -65,11 +65,52 @@ def seek(values, i, n, edge):
 
 
 @whole("numpy")
-def next_edge(x, offset, every, origin):
-    """The smallest k with origin + k * every + offset > x, for ints and (as rounded in that order) for floats."""
-    k = np.int64((x - offset - origin) // every) + 1
-    while (origin + k * every) + offset <= x:  # never true for ints
+def edge(k, grid):
+    """Where window k begins: the grid is (every, origin, unit).
+
+    Ints have no unit. Floats are counted in units, so that edges are the floats that are nearest to the decimal
+    numbers a person means: 3 / 10, not 3 * 0.1, which is another float.
+    """
+    every, origin, unit = grid
+    return _of_unit(origin + k * every, unit)
+
+
+@whole("numpy")
+def end(k, span, grid):
+    """Where window k ends: it spans (windows, rest). It is `edge(k + windows)` where nothing is left."""
+    every, origin, unit = grid
+    windows, rest = span
+    return _of_unit((origin + (k + windows) * every) + rest, unit)
+
+
+@whole("numpy")
+def _of_unit(x, unit):
+    if unit is None:
+        return x
+    return x / unit
+
+
+@whole("numpy")
+def _in_units(x, unit):
+    if unit is None:
+        return x
+    return x * unit
+
+
+@whole("numpy")
+def next_end(x, span, grid):
+    """The smallest k whose window ends after x."""
+    every, origin, unit = grid
+    windows, rest = span
+    k = np.int64((_in_units(x, unit) - rest - origin) // every) + 1 - windows
+    while end(k, span, grid) <= x:  # never true for ints
         k += 1
-    while (origin + (k - 1) * every) + offset > x:
+    while end(k - 1, span, grid) > x:
         k -= 1
     return k
+
+
+@whole("numpy")
+def next_edge(x, grid):
+    """The smallest k whose window begins after x."""
+    return next_end(x, (np.int64(0), 0 * grid[0]), grid)

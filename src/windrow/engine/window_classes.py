@@ -6,10 +6,11 @@ import dis
 import types as python_types
 from typing import Any, NamedTuple
 
+from windrow.engine.walks import HIGHEST
 from windrow.engine.window_states import KIND_OF, Field
 
-#: times that a window may end at are nearer than this, so that they can be compared and moved on
-LIMIT = 2**62
+#: times that a window may end at are nearer than this; none ends at HIGHEST, which means that no time ends it
+LIMIT = HIGHEST
 
 
 def ends_by_time(made: type) -> bool:

@@ -158,7 +158,7 @@ def next_end(window, left, least, tick):
     at = window.ends_at()
     if at is None:
         return HIGHEST
-    if abs(at) >= LIMIT // tick or at * tick < least:
+    if at >= LIMIT // tick or at <= -LIMIT // tick or at * tick < least:
         raise ValueError("no time at which a window can end")  # the plain form says it better
     return at * tick
 

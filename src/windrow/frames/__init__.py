@@ -11,7 +11,7 @@ array([1, 5])
 from windrow.frames.base import Frame, Key, build, extend, repeated
 from windrow.frames.outputs import Instants, Labels, Output, Taken, Values
 from windrow.frames.reading import read
-from windrow.frames.times import Times, TimeType
+from windrow.frames.times import Times, TimeType, counted_in, refuse_to_guess
 from windrow.frames.types import Type
 
 __all__ = [
@@ -26,7 +26,9 @@ __all__ = [
     "Type",
     "Values",
     "build",
+    "counted_in",
     "extend",
     "read",
+    "refuse_to_guess",
     "repeated",
 ]

@@ -30,6 +30,10 @@ class LibraryFrame(Frame):
         """Where there is a value; None: everywhere."""
         return ~series.is_null().to_numpy() if series.null_count() else None
 
+    def _objects(self, series: nw.Series) -> np.ndarray:
+        """Texts and the like, in an array that may be written to."""
+        return np.array(series.to_numpy(), object)  # quicker than a list
+
     def _decoded(self, series: nw.Series) -> nw.Series:
         """Categories and dictionaries as the values they stand for."""
         return series
@@ -56,7 +60,7 @@ class LibraryFrame(Frame):
         elif dtype in (nw.Datetime, nw.Date, nw.Duration):
             return column_of(series.to_numpy(), there)
         elif dtype in (nw.String, nw.Binary, nw.Decimal, nw.Time):
-            objects = np.array(series.to_numpy(), object)  # quicker than a list; a copy, as nulls are set
+            objects = self._objects(series)
             if there is not None:
                 objects[~there] = None
             return column_of(objects, there)

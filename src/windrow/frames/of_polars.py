@@ -7,6 +7,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from windrow.engine.inputs import object_array
 from windrow.errors import WindrowError
 from windrow.frames.of_libraries import LibraryFrame
 from windrow.frames.outputs import listed
@@ -60,6 +61,9 @@ class PolarsFrame(LibraryFrame):
             return native.cast(dtype)
         except pl.exceptions.PolarsError:
             raise WindrowError(f"the values are {native.dtype}, and do not fit {dtype}") from None
+
+    def _objects(self, series: nw.Series) -> np.ndarray:
+        return object_array(series.to_list())  # NumPy's own texts, which to_numpy gives, end at their last NUL
 
     def _decoded(self, series: nw.Series) -> nw.Series:
         return series.cast(nw.String()) if series.dtype in (nw.Categorical, nw.Enum) else series

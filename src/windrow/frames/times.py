@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from windrow.engine.inputs import Column
 from windrow.errors import WindrowError
+from windrow.windows.durations import TIME_UNITS
 
 #: nanoseconds in NumPy's units
 NANOS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
@@ -38,6 +39,16 @@ class Times:
     unit: Literal["us", "ns"]
     native: TimeType
 
+    @property
+    def stamps(self) -> str | None:
+        """What timestamps are counted in; None: they are integers."""
+        return None if self.native.kind == "integer" else self.unit
+
+    @property
+    def micros(self) -> np.ndarray:
+        """In microseconds, as predicates and user-defined windows see times."""
+        return self.values // 1000 if self.unit == "ns" else self.values
+
 
 def read_times(name: Any, column: Column, dtype: Any, zone: Any) -> Times:
     """A column as times; `dtype` and `zone` are the library's own words for its type."""
@@ -49,6 +60,54 @@ def read_times(name: Any, column: Column, dtype: Any, zone: Any) -> Times:
     if column.values.dtype == object:
         return _from_objects(name, column, dtype)
     raise WindrowError(f"column {name!r} is of type {dtype}, which is no time: {WANTED}")
+
+
+def counted_in(name: str, times: Times, unit: str | None) -> Times:
+    """Integer times that count this unit; None: microseconds."""
+    if unit is None:
+        return times
+    if times.native.kind != "integer":
+        raise WindrowError(f"time_unit says what integers count, and column {name!r} holds {times.native.dtype}")
+    native = replace(times.native, unit=unit)
+    if unit == "ns":
+        return Times(times.values, times.mask, "ns", native)
+    factor = NANOS[unit] // NANOS["us"]
+    return Times(_in_micros(name, times.values, factor), times.mask, "us", native)
+
+
+#: the seconds of this century, from 2005 on: 10^9 and 10^12 are round numbers that also count microseconds
+CENTURY = (1_104_537_600, 4_102_444_800)
+
+
+def refuse_to_guess(name: str, times: Times) -> None:
+    """An error where integers would count microseconds, and all look like another unit's count in this century.
+
+    >>> refuse_to_guess("t", Times(np.array([1_714_521_600]), None, "us", TimeType("integer", "us")))
+    Traceback (most recent call last):
+    ...
+    windrow.errors.WindrowError: column 't' holds integers such as 1714521600, which looks like seconds since 1970: ...
+    """
+    values = times.values if times.mask is None else times.values[times.mask]
+    if times.native.kind != "integer" or not len(values):
+        return
+    low, high = int(values.min()), int(values.max())
+    for unit, word in (("s", "seconds"), ("ms", "milliseconds"), ("ns", "nanoseconds")):
+        first, last = (second * NANOS["s"] // NANOS[unit] for second in CENTURY)
+        if first <= low and high < last:
+            raise WindrowError(
+                f"column {name!r} holds integers such as {low}, which looks like {word} since 1970: say what they "
+                f"count with time_unit='{unit}' (or {', '.join(repr(u) for u in TIME_UNITS if u != unit)})"
+            )
+
+
+def _in_micros(name: Any, values: np.ndarray, factor: int) -> np.ndarray:
+    if factor == 1:
+        return values
+    most = (2**63 - 1) // factor
+    if len(values) and (values.max() > most or values.min() < -most):
+        row = int(np.argmax((values > most) | (values < -most)))
+        raise WindrowError(f"column {name!r}, row {row}: too far from 1970 to be counted in microseconds")
+    return values * factor
 
 
 def _filled(values: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
@@ -64,13 +123,7 @@ def _from_stamps(name: Any, column: Column, dtype: Any, zone: Any) -> Times:
         raise WindrowError(f"column {name!r} is of type {dtype}, finer than a nanosecond: make it datetime64[ns]")
     kind: Literal["timestamp", "date"] = "date" if (unit, count) == ("D", 1) else "timestamp"
     to: Literal["us", "ns"] = "ns" if unit == "ns" else "us"
-    factor = NANOS[unit] * count // NANOS[to]
-    if factor > 1:
-        most = (2**63 - 1) // factor
-        if len(values) and (values.max() > most or values.min() < -most):
-            row = int(np.argmax((values > most) | (values < -most)))
-            raise WindrowError(f"column {name!r}, row {row}: too far from 1970 to be counted in microseconds")
-        values = values * factor
+    values = _in_micros(name, values, NANOS[unit] * count // NANOS[to])
     return Times(values, column.mask, to, TimeType(kind, unit if count == 1 else to, zone, dtype))
 
 
@@ -137,9 +190,12 @@ def stamps(values: np.ndarray, mask: np.ndarray | None, like: Times) -> tuple[np
     """
     values = _filled(np.ascontiguousarray(values, np.int64), mask)
     native = like.native
-    if native.kind == "integer":
-        return values, True
     factor = NANOS[native.unit] // NANOS[like.unit]
+    if native.kind == "integer":
+        values, rest = np.divmod(values, factor)
+        if rest.any():
+            raise WindrowError(f"a window begins or ends between two of the times, which count whole {native.unit}")
+        return values, True
     if factor > 1:
         fewer, rest = np.divmod(values, factor)
         if not rest.any():

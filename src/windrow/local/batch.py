@@ -14,7 +14,7 @@ from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column
 from windrow.engine.kernel import rather_plain
 from windrow.engine.threads import Threads, wanted
-from windrow.frames import Frame, Output
+from windrow.frames import Frame, Output, refuse_to_guess
 from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, named_columns, take_in
 from windrow.local.results import changed, output, some, table
@@ -39,6 +39,8 @@ class Local:
 
     def run(self, query: Query, data: Any) -> tuple[Any, Report]:
         frame = frames.read(data)
+        if query.guesses_unit:
+            refuse_to_guess(query.time or "", frame.time(query.time or ""))
         with Threads(wanted(query.threads, frame.rows)) as threads:
             run = self._batch(query, frame, threads)
             result, rows_out = run.by_row() if query.per_row else run.once()
@@ -82,26 +84,34 @@ class Batch:
         factor = 1000 if intake.times is not None and intake.times.unit == "ns" else 1
         self.windows = {name: window.scaled(factor) for name, window in query.windows.items()}
         self.dtypes = {m: v.dtype for m, v in intake.measures.items() if m.kind == "column"}
+        self.stamps = None if intake.times is None else intake.times.stamps
         self.seen: dict[str, Seen] = {}  # for explain
 
     @cached_property
     def base(self) -> Ordered:
         """The rows by key and time."""
-        return Ordered(self.intake, TIME if self.intake.times is not None else None, self.threads)
+        return self._base()
+
+    def _base(self, rows_of: np.ndarray | None = None) -> Ordered:
+        return Ordered(self.intake, TIME if self.intake.times is not None else None, self.threads, rows_of)
 
     def lanes(self, windows: dict[str, Window]) -> list[tuple[Ordered, dict[str, Window]]]:
-        """Windows that take the rows in the same order together; one along a column that goes back has its own."""
+        """Windows that take the same rows in the same order together.
+
+        Those along a column that goes back, or along which rows have no place, are apart.
+        """
         own: dict[Measure, dict[str, Window]] = {}
         shared: dict[str, Window] = {}
-        going_back = {m for m in self.dtypes if not self.base.sorted_by(m)}
+        some_rows = {m: rows for m in self.dtypes if (rows := self.intake.present(m)) is not None}
+        apart = {m for m in self.dtypes if m in some_rows or not self.base.sorted_by(m)}
         for name, window in windows.items():
             measure = window.measure
-            if measure in going_back:
+            if measure in apart:
                 own.setdefault(measure, {})[name] = window
             else:
                 shared[name] = window
         found = [(self.base, shared)] if shared else []
-        return found + [(self.base.resorted(measure), some) for measure, some in own.items()]
+        return found + [(self._base(some_rows.get(measure)).resorted(measure), some) for measure, some in own.items()]
 
     def once(self) -> tuple[Any, int]:
         """Windows that report once."""
@@ -120,7 +130,9 @@ class Batch:
         if not found:
             for ordered, some_windows in self.lanes(windows):
                 dtypes = self._dtypes(some_windows)
-                plan = planned(self.query, some_windows, self.arrangement, dtypes, ordered.readable())
+                plan = planned(
+                    self.query, some_windows, self.arrangement, dtypes, ordered.readable(), stamps=self.stamps
+                )
                 found.append(stepped(plan, *self._rows(ordered), ordered.size, self.threads))
         for results in found:
             self.seen |= results.seen
@@ -129,7 +141,7 @@ class Batch:
     def _folded(self, windows: dict[str, Window]) -> list[Results]:
         if not all(window.late_slices for window in windows.values()):
             return []
-        plan = planned(self.query, windows, self.arrangement, {}, {})
+        plan = planned(self.query, windows, self.arrangement, {}, {}, stamps=self.stamps)
         rows = Ordered.as_they_lie(self.intake)
         times = rows.pick(self.intake.measures[TIME])
         slices = of_table(plan, rows.key, rows.size, times, rows.column, self.threads)
@@ -169,6 +181,7 @@ class Batch:
     def by_row(self) -> tuple[Any, int]:
         """Windows that report with each row."""
         columns: dict[str, Output] = {}
+        names = self.query.answer_names()
         differs = np.zeros(self.frame.rows, bool)
         for ordered, windows in self.lanes(dict(self.windows)):
             own = {name: ordered.column(name) for window in windows.values() for name in window.columns}
@@ -177,9 +190,8 @@ class Batch:
                 if self.query.changes_only:
                     differs[ordered.positions()] |= changed(self.query, ordered.key, self._told(answers), {})
                 for name, answer in answers.items():
-                    columns[f"{name}_{window}" if self.query.named else name] = output(self._unsorted(ordered, answer))
-        declared = [f"{n}_{w}" if self.query.named else n for w in self.windows for n in self.query.aggregates]
-        result = frames.extend(self.frame, {name: columns[name] for name in declared}, self.schema.types)
+                    columns[names[window, name]] = output(self._unsorted(ordered, answer))
+        result = frames.extend(self.frame, {name: columns[name] for name in names.values()}, self.schema.types)
         if not self.query.changes_only:
             return result, self.frame.rows
         at = np.flatnonzero(differs)

@@ -14,12 +14,13 @@ from windrow.engine.same_types import coerced, settled
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.engine.walks import LOWEST as NEVER
 from windrow.errors import WindrowError
-from windrow.frames import Frame, Times, Type
+from windrow.frames import Frame, Times, Type, refuse_to_guess
 from windrow.frames.times import NANOS
-from windrow.local.intake import column_measures, named_columns, placed, reads_any_column
+from windrow.local.intake import column_measures, event_times, named_columns, placed, reads_any_column
 from windrow.query import Query
 from windrow.step.held import Held
 from windrow.step.keys import Keys
+from windrow.windows.durations import MOMENT, TIME_UNITS, instant
 
 _NO_ROWS = np.empty(0, np.int64)
 
@@ -37,13 +38,26 @@ class Door:
         self.keys = Keys(len(query.by))
         self.named = tuple(named_columns(query))
         self.measures = column_measures(query)
-        #: all columns are kept where results repeat them or a user's code may read them
-        self.keeps_all = query.per_row or reads_any_column(query)
+        #: all columns are kept where results repeat them, a user's code may read them, or a row may be given back later
+        self.keeps_all = query.per_row or reads_any_column(query) or bool(self.measures)
 
     @property
     def ticks(self) -> int:
         """How many ticks of the time column a microsecond has."""
-        return 1000 if self.times is not None and self.times.unit == "ns" else 1
+        return 1000 if self.query.time_unit == "ns" or (self.times is not None and self.times.unit == "ns") else 1
+
+    @property
+    def stamps(self) -> str | None:
+        """What timestamps are counted in; None: times are integers, or not known."""
+        return None if self.times is None else self.times.stamps
+
+    def ticks_of(self, when: Any) -> int:
+        """A point in time in ticks of the time column; an integer counts what the column's integers count."""
+        if isinstance(when, int) and not isinstance(when, bool):
+            if self.times is not None and self.times.native.kind != "integer":
+                raise WindrowError(f"column '{self.query.time}' holds {self.times.native.kind}s: {MOMENT}, not {when}")
+            return when * TIME_UNITS[self.query.time_unit or "us"] * self.ticks // 1000
+        return instant(when, offset=False) * self.ticks
 
     def learn(self, frame: Frame) -> bool:
         """Takes the types of columns that are not known yet, with rows or without; whether there were any."""
@@ -58,9 +72,9 @@ class Door:
                 if types[name].told and name not in self.kinds:
                     self.kinds[name] = settled(frame.column(name))
         if self.query.time is not None and self.times is None and types[self.query.time].told:
-            self.times = like(frame.time(self.query.time))
+            before, self.times = self.ticks, like(event_times(self.query, frame))
             if self.watermark != NEVER:
-                self.watermark *= self.ticks  # it was set before the unit was known
+                self.watermark *= self.ticks // before  # it was set before the unit was known
         self.types, self._settled = types, all(kind.told for kind in types.values())
         return True
 
@@ -73,12 +87,9 @@ class Door:
         for name in self.named:
             frame.check(name)
         found = placed(self.query, frame, self.measures)
-        times, good, rejected = self._in_unit(frame, found.times), found.good, _NO_ROWS
+        times, good, rejected = self._in_unit(frame, found.times), found.good, found.rejected
         if good is not None:
             times = times[good]
-            missing = np.ones(frame.rows, bool)
-            missing[good] = False
-            rejected = np.flatnonzero(missing)
         at: np.ndarray | slice = slice(None) if good is None else good
         late = _NO_ROWS
         newest = self._newest(times)
@@ -86,6 +97,8 @@ class Door:
             in_time = self._in_time(times)
             rows = np.arange(frame.rows) if good is None else good
             at, late, times = rows[in_time], rows[~in_time], times[in_time]
+            if len(rejected):  # a row is counted once
+                rejected = np.setdiff1d(rejected, late, assume_unique=True)
         admitted = self._plain(frame, at, times) if len(times) else None
         self.newest = newest
         if self.query.time is not None and newest != NEVER:
@@ -101,6 +114,8 @@ class Door:
         """Event times in the unit of the first rows; zeros where the query has none."""
         if times is None:
             return np.zeros(frame.rows, np.int64)
+        if self.query.guesses_unit and self.newest == NEVER and frame.rows:
+            refuse_to_guess(self.query.time or "", times)
         if self.times is None or not len(times.values) or times.native is self.times.native:
             return times.values
         return _converted(f"column '{self.query.time}'", times, self.times)
@@ -126,8 +141,19 @@ class Door:
         limit = np.where(early, NEVER, seen[:-1] - np.where(early, 0, min(lateness, FOREVER)))
         return times >= np.maximum(limit, self.watermark)
 
+    def given_back(self, frame: Frame, at: np.ndarray) -> Held:
+        """Rows that were not admitted, as those that were are held."""
+        return Held(at, at, {name: column.at(at) for name, column in self._columns(frame).items()})
+
     def _plain(self, frame: Frame, at: np.ndarray | slice, times: np.ndarray) -> Held:
-        """Rows as plain columns, of the types that the first rows had."""
+        columns, codes = self._columns(frame), self._codes(frame)
+        if isinstance(at, slice):
+            return Held(codes, times, columns)
+        rows = Held(codes, codes, columns).at(at)
+        return Held(rows.codes, times, rows.columns)
+
+    def _columns(self, frame: Frame) -> dict[str, Column]:
+        """Plain columns, of the types that the first rows had."""
         columns, kinds = {}, self.kinds
         for name in self._kept(frame):
             column = frame.column(name)
@@ -139,11 +165,7 @@ class Door:
                 _same_zone(f"column '{name}'", frame.type(name).zone, self.types[name].zone)
             elif self.types[name].name == "decimal":
                 _same_scale(name, column, frame.type(name).scale, self.types[name].scale)
-        codes = self._codes(frame)
-        if isinstance(at, slice):
-            return Held(codes, times, columns)
-        rows = Held(codes, codes, columns).at(at)
-        return Held(rows.codes, times, rows.columns)
+        return columns
 
     def _codes(self, frame: Frame) -> np.ndarray:
         """The number of each row's key, the same in every push."""
@@ -211,3 +233,13 @@ def _same_scale(name: str, column: Column, now: int, was: int) -> None:
 
 def _objects(values: list) -> Column:
     return Column(object_array(values), None, np.dtype(object))
+
+
+def as_columns(rows: Any) -> Any:
+    """A dict of single values becomes one of lists of one value; anything else stays."""
+    if not isinstance(rows, Mapping) or not rows:
+        return rows
+    for value in rows.values():
+        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
+            return rows
+    return {name: [value] for name, value in rows.items()}

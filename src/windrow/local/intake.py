@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +14,14 @@ from windrow.engine.inputs import Column
 from windrow.engine.placing import gathered, scattered, sorted_keys
 from windrow.engine.threads import ONE, Threads
 from windrow.errors import WindrowError
-from windrow.frames import Frame, Times
+from windrow.frames import Frame, Times, counted_in
 from windrow.query import Query
+from windrow.step.along import has_place
 from windrow.step.groups import NOTHING, ROW_OF, VALID_ROW_OF
 from windrow.windows.base import TIME, Measure
+
+NO_ROWS = np.empty(0, np.int64)
+NOWHERE: Mapping[Measure, np.ndarray] = {}
 
 
 def check_columns(query: Query, frame: Frame) -> None:
@@ -39,6 +43,12 @@ def named_columns(query: Query) -> list[str]:
 def reads_any_column(query: Query) -> bool:
     """Whether a window is a user's code that does not say which columns it reads."""
     return any(window.reads_any_column for window in query.windows.values())
+
+
+def event_times(query: Query, frame: Frame) -> Times:
+    """The time column of a query that has one."""
+    assert query.time is not None
+    return counted_in(query.time, frame.time(query.time), query.time_unit)
 
 
 def column_measures(query: Query) -> list[Measure]:
@@ -79,11 +89,24 @@ class Intake:
     keys: np.ndarray  # a row of each key
     times: Times | None
     measures: dict[Measure, np.ndarray]
-    good: np.ndarray | None = None  # the rows that have a place; None: all
+    good: np.ndarray | None = None  # the rows that have a place in any window; None: all
+    absent: Mapping[Measure, np.ndarray] = field(default_factory=dict)  # as in `Placed`
+    rejected: int = 0
+    time: str | None = None  # the name of the time column
 
-    @property
-    def rejected(self) -> int:
-        return 0 if self.good is None else self.frame.rows - len(self.good)
+    def present(self, measure: Measure) -> np.ndarray | None:
+        """The rows that have a place along a column; None: all that have one in any window."""
+        mask = self.absent.get(measure)
+        if mask is None:
+            return None
+        present = ~mask
+        if self.good is not None:
+            if not mask[self.good].any():
+                return None
+            some = np.zeros(self.frame.rows, bool)
+            some[self.good] = True
+            present &= some
+        return np.flatnonzero(present)
 
 
 class Placed(NamedTuple):
@@ -91,45 +114,56 @@ class Placed(NamedTuple):
 
     times: Times | None
     measures: dict[Measure, np.ndarray]
-    good: np.ndarray | None  # None: all
+    good: np.ndarray | None = None  # the rows that have a place in any window; None: all
+    absent: Mapping[Measure, np.ndarray] = NOWHERE  # which rows have none along a column, where any has none
+    rejected: np.ndarray = NO_ROWS  # the rows that have no place in some window
 
 
 def placed(query: Query, frame: Frame, along: Sequence[Measure]) -> Placed:
-    """Reads event time and the columns `along`. A row without a value there has no place: an error with `strict`."""
-    bad: np.ndarray | None = None
-    times, measures = None, {}
+    """Reads event time and the columns `along`.
+
+    A row without a time has no place in any window, one without a value along a column none in windows along it. With
+    `strict`, either is an error.
+    """
+    timeless: np.ndarray | None = None
+    times, measures, absent = None, {}, {}
     if query.time is not None:
-        times = frame.time(query.time)
+        times = event_times(query, frame)
         measures[TIME] = times.values
         if times.mask is not None:
-            bad = ~times.mask
+            timeless = ~times.mask
     for measure in along:
         assert measure.column is not None
         column = numbers(frame.column(measure.column))
         measures[measure] = column.values.astype(measure_dtype(query, measure, column), copy=False)
-        bad = np.zeros(frame.rows, bool) if bad is None else bad
-        if column.mask is not None:
-            bad |= ~column.mask
-        if column.kind == "float64":
-            bad |= ~np.isfinite(column.values)  # infinity is in no window: its edges would not be numbers
+        there = has_place(column)
+        if there is not None:
+            absent[measure] = ~there
+    lacks = [mask for mask in (timeless, *absent.values()) if mask is not None]
+    bad = np.logical_or.reduce(lacks) if lacks else None
     if bad is None or not bad.any():
-        return Placed(times, measures, None)
+        return Placed(times, measures)
     if query.strict:
         row = int(np.argmax(bad))
         raise WindrowError(f"row {row} has no {_what_lacks(query, times, row)}; {int(bad.sum())} rows in all")
-    return Placed(times, measures, np.flatnonzero(~bad))
+    nowhere = np.zeros(frame.rows, bool) if timeless is None else timeless
+    if len(absent) == len(along) and all(window.measure in absent for window in query.windows.values()):
+        nowhere = nowhere | np.logical_and.reduce(list(absent.values()))
+    return Placed(times, measures, np.flatnonzero(~nowhere) if nowhere.any() else None, absent, np.flatnonzero(bad))
 
 
 def take_in(query: Query, frame: Frame, threads: Threads = ONE) -> Intake:
-    """Reads what orders the rows. Rows without a time (or a measure) are left out, or refused where that is wanted."""
+    """Reads what orders the rows. Rows without a place in any window are left out."""
     check_columns(query, frame)
     n = frame.rows
-    times, measures, good = placed(query, frame, column_measures(query))
+    found = placed(query, frame, column_measures(query))
     if query.by:
         codes, keys = factorize(frame.keys(query.by), threads)
     else:
         codes, keys = np.zeros(n, np.int64), np.zeros(min(n, 1), np.int64)
-    return Intake(frame, codes, keys, times, measures, good)
+    return Intake(
+        frame, codes, keys, found.times, found.measures, found.good, found.absent, len(found.rejected), query.time
+    )
 
 
 def _what_lacks(query: Query, times: Times | None, row: int) -> str:
@@ -141,9 +175,11 @@ def _what_lacks(query: Query, times: Times | None, row: int) -> str:
 class Ordered:
     """A frame's rows in the order in which windows take them."""
 
-    def __init__(self, intake: Intake, along: Measure | None, threads: Threads = ONE) -> None:
+    def __init__(
+        self, intake: Intake, along: Measure | None, threads: Threads = ONE, rows_of: np.ndarray | None = None
+    ) -> None:
         self.intake, self.threads, self.size = intake, threads, max(len(intake.keys), 1)
-        self.rows_of = intake.good  # rows of the frame; None: all
+        self.rows_of = intake.good if rows_of is None else rows_of  # rows of the frame; None: all
         codes = self._taken(intake.codes)
         values = None if along is None else self._taken(intake.measures[along])
         found = places(codes, self.size, values, threads)
@@ -229,6 +265,10 @@ class _Readable(Mapping[str, Column]):
         frame = self.ordered.intake.frame
         if name not in frame.names:
             raise KeyError(name)
+        if name == self.ordered.intake.time:
+            times = self.ordered.intake.times
+            assert times is not None
+            return Column(self.ordered.pick(times.micros), None, np.dtype("i8"))
         column = self.ordered.column(name)
         if column.dtype.kind == "M":
             return Column(column.values.view(column.dtype).astype("M8[us]").view(np.int64), column.mask, np.dtype("i8"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from windrow.engine.inputs import object_array
 from windrow.engine.kernel import compiling
 from windrow.errors import StoreError, WindrowError
 from windrow.frames import Frame, Output, Values
-from windrow.local.door import FOREVER, Door
+from windrow.local.door import FOREVER, Door, as_columns
 from windrow.local.intake import column_measures, measure_dtype
 from windrow.local.labels import Labels
 from windrow.local.ordering import OrderedRows, Readable
 from windrow.local.results import LastAnswers, changed, nothing, result_names, some, table
 from windrow.local.schema import Schema
 from windrow.local.snapshots import restore, saved
+from windrow.local.turns import in_turn
 from windrow.query import Query, Report
 from windrow.step.along import along_columns
 from windrow.step.choosing import planned
@@ -32,7 +34,6 @@ from windrow.step.saving import label_columns
 from windrow.step.state import State
 from windrow.step.step import step
 from windrow.windows.base import TIME, Measure, StepRows
-from windrow.windows.durations import instant
 
 _NO_KEYS = np.empty(0, np.int64)
 
@@ -40,7 +41,8 @@ _NO_KEYS = np.empty(0, np.int64)
 class Live:
     """Rows in, results out as they become final. Made by `Query.open()`.
 
-    `late` and `rejected` are the rows of the last push that were not taken in, `report` counts all of them.
+    `late` are the rows of the last push that came too late, `rejected` those that some window could not place.
+    `report` counts all of them. Threads may share it: their calls take turns.
 
     >>> import windrow
     >>> from windrow import agg, win
@@ -51,11 +53,13 @@ class Live:
 
     def __init__(self, query: Query) -> None:
         self.query = query
+        self.turn = RLock()
         self._counts = [0, 0, 0, 0]  # as in a `Report`
         self.closed = False
         self.template: Frame = frames.read({})  # the frame of the last push: results are of its kind
         self.schema: Schema | None = None  # their types, told by the query and the types of the first columns
         self._out: tuple[Frame, np.ndarray, np.ndarray] | None = None  # its rows that were late, or rejected
+        self._back: Held | None = None  # rows that the last step rejected, some of which may have waited for it
         self.door = Door(query)
         self.pending: Pending | PendingSlices = Pending()
         self.labels = Labels()
@@ -63,6 +67,7 @@ class Live:
         self.last = {name: LastAnswers() for name in query.windows}  # for changes_only
         self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
         self.forgets = not query.changes_only
+        self.names = query.answer_names()
         self._done: np.ndarray | None = None  # the keys of a step that is over and has not been committed yet
 
     @property
@@ -81,8 +86,15 @@ class Live:
 
     @property
     def rejected(self) -> Any:
-        """The rows of the last push that had no time, or no place along a window's column."""
-        return None if self._out is None else self._out[0].take(self._out[2])
+        """The rows of the last call without a time, or without a place along a column: other windows take those.
+
+        Whether a row goes back along a column shows when the watermark has passed it: then it is here.
+        """
+        if self._out is None or self._back is None:
+            return None if self._out is None else self._out[0].take(self._out[2])
+        frame, _, at = self._out
+        rows = self.door.given_back(frame, at).followed_by(self._back)
+        return frames.build(frame, {name: self._column(rows, name) for name in rows.names})
 
     def __enter__(self) -> Live:
         return self
@@ -91,6 +103,7 @@ class Live:
         if not self.closed:
             self.close()
 
+    @in_turn
     def push(self, rows: Any) -> Any:
         """Takes in rows; the results that became final come back, in the kind of the rows.
 
@@ -98,7 +111,7 @@ class Live:
         """
         self._check_open()
         self._tidy()
-        return self._all_or_nothing(self._push, frames.read(_as_columns(rows)))
+        return self._all_or_nothing(self._push, frames.read(as_columns(rows)))
 
     def _push(self, frame: Frame) -> Any:
         self._learn(frame)
@@ -109,17 +122,20 @@ class Live:
         self._counts[3] += len(rejected)
         return self._results(admitted)
 
+    @in_turn
     def advance(self, when: Any) -> Any:
         """Event time has come to `when`: no row before it will count. The results that this makes final."""
         if self.query.time is None:
             raise WindrowError("advance is about event time, and this query has none; name the column with time=")
         self._check_open()
-        return self._all_or_nothing(self._advance, instant(when))
+        return self._all_or_nothing(self._advance, self.door.ticks_of(when))
 
     def _advance(self, when: int) -> Any:
-        self.set_watermark(when * self.door.ticks)
+        self.set_watermark(when)
+        self._out = self._out and (*self._out[:2], _NO_KEYS)
         return self._results(None)
 
+    @in_turn
     def close(self) -> Any:
         """The end of the rows: the rest of the results.
 
@@ -135,14 +151,17 @@ class Live:
 
     def _close(self) -> Any:
         self.closed = True
+        self._out = self._out and (*self._out[:2], _NO_KEYS)
         return self._results(None)
 
+    @in_turn
     def forget(self) -> None:
         """Deletes all that the query has in its store. Its snapshots are of no use then, and it takes no more rows."""
         self.closed = True
         if self.state is not None:
             self.state.delete()
 
+    @in_turn
     def snapshot(self) -> bytes:
         """All of the state; `Query.resume` goes on from there, in another process, too.
 
@@ -202,7 +221,7 @@ class Live:
         """What the action does happens as a whole, or not at all."""
         self._commit()  # of an action before, where an interrupt came between
         door, pending, labels = self.door, self.pending, self.labels
-        mine = self._counts.copy(), self._out, self.closed, self.template, self.state, self.schema
+        mine = self._counts.copy(), self._out, self._back, self.closed, self.template, self.state, self.schema
         at_door = door.newest, door.watermark, door.times, len(door.kinds), door.types
         waiting = pending.before()
         lengths = {name: len(values) for name, values in labels.values.items()}
@@ -214,7 +233,7 @@ class Live:
             if self.state is not None:
                 self.state.rollback()
             door.keys.rollback()
-            self._counts, self._out, self.closed, self.template, self.state, self.schema = mine
+            self._counts, self._out, self._back, self.closed, self.template, self.state, self.schema = mine
             door.newest, door.watermark, door.times, kinds, types = at_door
             door.settle(types)
             while len(door.kinds) > kinds:
@@ -269,7 +288,7 @@ class Live:
         dtypes: dict[Measure, np.dtype] = {
             m: measure_dtype(query, m, rows.column(m.column or "")) for m in column_measures(query)
         }
-        plan = planned(query, windows, arrangement, dtypes, rows.columns, query.store)
+        plan = planned(query, windows, arrangement, dtypes, rows.columns, query.store, self.door.stamps)
         self.state, self.pending = State(plan), pending_of(query, plan)
         return self.state
 
@@ -331,16 +350,17 @@ class Live:
         door = self.door
         if ready is None:
             ready = door.nothing()
-        ready = self._in_measure(ready, state)
+        ready, absent = self._in_measure(ready, state)
         labels = {name: self.labels.numbers(name, ready.column(name)) for name in state.plan.arrangement.row_numbers()}
         ordered = OrderedRows(ready, door.times is not None, labels)
         measures: dict[Measure, np.ndarray] = {} if door.times is None else {TIME: ordered.pick(ready.times)}
         for measure, dtype in state.plan.dtypes.items():
             measures[measure] = ordered.column(measure.column or "").values.astype(dtype, copy=False)
-        rows = StepRows(ordered.key, measures, Readable(ordered))
+        rows = StepRows(ordered.key, measures, Readable(ordered, self.query.time, door.ticks))
         columns = {name: ordered.column(name) for name in state.plan.arrangement.columns()}
         keys = door.keys.all() if self.closed else None
-        results = step(state, rows, columns, self._until(), self.closed, keys)
+        absent = {measure: ordered.pick(mask) for measure, mask in absent.items()}
+        results = step(state, rows, columns, self._until(), self.closed, keys, absent=absent)
         return self._by_row(ready, ordered, results) if self.query.per_row else self._once(results.ended)
 
     def _until(self) -> int:
@@ -350,14 +370,16 @@ class Live:
         oldest = self.pending.oldest if self.peers and isinstance(self.pending, Pending) else None
         return self.door.watermark if oldest is None else min(self.door.watermark, oldest)
 
-    def _in_measure(self, rows: Held, state: State) -> Held:
-        """Without rows that go back along a column behind their key's newest, and those that may yet get peers."""
-        found = along_columns(rows, state, () if self.closed else self.peers)
-        self._counts[3] += found.back
+    def _in_measure(self, rows: Held, state: State) -> tuple[Held, Mapping[Measure, np.ndarray]]:
+        """Rows for the step, and which have no place along a column. Those that may yet get peers wait."""
+        found = along_columns(rows, state, () if self.closed else self.peers, self.query.strict)
+        self._back = found.back
+        if found.back is not None:
+            self._counts[3] += found.back.rows
         if found.waiting is not None:
             assert isinstance(self.pending, Pending)
             self.pending.put_back(found.waiting)
-        return found.rows
+        return found.rows, found.absent
 
     def _once(self, ended: list[Ended]) -> dict[str, Output]:
         """The windows that have ended, as columns."""
@@ -373,10 +395,15 @@ class Live:
         columns: dict[str, Output] = {name: self._column(rows, name) for name in rows.names}
         back = ordered.back()
         for window, answers in results.by_row.items():
+            taken = results.rows_of.get(window, slice(None))
             if self.query.changes_only:
-                differs |= changed(self.query, ordered.key, self._told(answers), self.last[window])[back]
+                new = np.zeros(rows.rows, bool)
+                new[taken] = changed(self.query, ordered.key[taken], self._told(answers), self.last[window])
+                differs |= new[back]
             for name, answer in answers.items():
-                column = f"{name}_{window}" if self.query.named else name
+                if isinstance(taken, np.ndarray):
+                    answer = answer.spread(taken, rows.rows)
+                column = self.names[window, name]
                 if column in rows.names:
                     raise WindrowError(f"the data has a column '{column}' already; give the aggregate another name")
                 columns[column] = self._output(answer if ordered.at is None else answer.at(back))
@@ -412,16 +439,6 @@ class Live:
             array = values if isinstance(values, np.ndarray) else object_array(values)
             columns[name] = frames.repeated(self.template, name, Values(array), at, self.door.types[name])
         return columns
-
-
-def _as_columns(rows: Any) -> Any:
-    """A dict of single values becomes one of lists of one value; anything else stays."""
-    if not isinstance(rows, Mapping) or not rows:
-        return rows
-    for value in rows.values():
-        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
-            return rows
-    return {name: [value] for name, value in rows.items()}
 
 
 def _at(column: Output, at: np.ndarray) -> Output:

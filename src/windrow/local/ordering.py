@@ -59,12 +59,16 @@ class OrderedRows:
 class Readable(Mapping[str, Column]):
     """What predicates and user-defined windows see of rows: all columns, times in microseconds."""
 
-    def __init__(self, rows: OrderedRows) -> None:
-        self.ordered = rows
+    def __init__(self, rows: OrderedRows, time: str | None, ticks: int) -> None:
+        """`time`: the time column, which has so many ticks a microsecond."""
+        self.ordered, self.time, self.ticks = rows, time, ticks
 
     def __getitem__(self, name: str) -> Column:
         if name not in self.ordered.rows.columns:
             raise KeyError(name)
+        if name == self.time:
+            times = self.ordered.pick(self.ordered.rows.times)
+            return Column(times if self.ticks == 1 else times // self.ticks, None, np.dtype("i8"))
         column = self.ordered.column(name)
         if column.dtype.kind == "M":
             return Column(column.values.view(column.dtype).astype("M8[us]").view(np.int64), column.mask, np.dtype("i8"))

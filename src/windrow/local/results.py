@@ -14,7 +14,7 @@ from windrow.frames import Instants, Output, Taken, Times, Values
 from windrow.query import Query
 from windrow.step.groups import Answer
 from windrow.step.results import Ended
-from windrow.windows.base import ROWS, TIME, Measure
+from windrow.windows.base import TIME, Measure
 
 
 def stacked(parts: Sequence[Answer]) -> Answer:
@@ -35,18 +35,6 @@ def output(answer: Answer) -> Output:
     return Taken(answer.rows_of, rows)
 
 
-def edge_names(query: Query) -> dict[Measure, tuple[str, str]]:
-    """What the columns of start and end are called: plainly so, unless windows of several measures need several."""
-    windows = query.windows.values()
-    if len(windows) == 1:
-        return {query.measure(*windows): ("start", "end")}
-    measures = list(dict.fromkeys(query.measure(window) for window in windows))
-    if len(measures) == 1:
-        return {measures[0]: ("start", "end")}
-    names = {TIME: ("start", "end"), ROWS: ("start_row", "end_row")}
-    return {m: names.get(m, (f"start_{m.column}", f"end_{m.column}")) for m in measures}
-
-
 def table(
     query: Query,
     found: Sequence[Ended],
@@ -59,7 +47,7 @@ def table(
     if query.named:
         sizes = [len(f.key) for f in found]
         columns["window"] = Values(np.repeat(object_array([f.window for f in found]), sizes), texts=True)
-    for measure, (start, end) in edge_names(query).items():
+    for measure, (start, end) in query.edge_names().items():
         mine = [len(found) == 1 or query.measure(query.windows[f.window]) == measure for f in found]
         columns[start] = _edges(found, mine, measure, times, lambda f: (f.start, None))
         columns[end] = _edges(found, mine, measure, times, lambda f: (f.end, f.ended))
@@ -171,8 +159,8 @@ def some(found: Ended, at: np.ndarray) -> Ended:
 def result_names(query: Query) -> list[str]:
     """The result's columns, without those of the input."""
     if query.per_row:
-        return [f"{n}_{w}" if query.named else n for w in query.windows for n in query.aggregates]
-    edges = [name for pair in edge_names(query).values() for name in pair]
+        return list(query.answer_names().values())
+    edges = [name for pair in query.edge_names().values() for name in pair]
     return [*query.by, *(["window"] if query.named else []), *edges, *query.aggregates]
 
 

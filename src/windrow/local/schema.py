@@ -17,7 +17,6 @@ from windrow.frames import Times, Type
 from windrow.frames.times import NANOS
 from windrow.frames.types import BOOL, DIGITS, FLOAT64, INT64, NAMED, NULL, OBJECT, TEXT, example, of_dtype, of_value
 from windrow.local.intake import whole_lengths
-from windrow.local.results import edge_names
 from windrow.query import Query
 from windrow.step.groups import compiled_answer
 from windrow.windows.base import ROWS, TIME, Measure
@@ -50,13 +49,13 @@ class Schema:
             name: result_type(query, aggregate, columns, nullable) for name, aggregate in query.aggregates.items()
         }
         if query.per_row:
-            new = {f"{n}_{w}" if query.named else n: answers[n] for w in query.windows for n in query.aggregates}
+            new = {name: answers[aggregate] for (_, aggregate), name in query.answer_names().items()}
             return cls({**columns, **new}, times)
         types = {name: columns[name] for name in query.by}
         if query.named:
             types["window"] = TEXT
         edges = None if times is None else edge_times(query, times)
-        measures = edge_names(query)
+        measures = query.edge_names()
         for measure, (start, end) in measures.items():
             kind = _edge_type(query, measure, columns, times, edges)
             types[start] = kind.nullable(kind.null or len(measures) > 1)

@@ -100,6 +100,7 @@ class Bucket:
         """The query with the hash as a part of the key, so that it is at hand where pages are made."""
         query = copy.copy(self.query)
         query.by, query.lateness, query.store = (*query.by, HASH), UNHURRIED, None
+        query.guesses_unit = False  # a bucket sees a part of the rows
         return query
 
     @property

@@ -21,7 +21,7 @@ from windrow.engine.inputs import object_array
 from windrow.engine.snapshot import packed, unpacked
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.frames.of_arrow import type_of
-from windrow.local.intake import Ordered, take_in
+from windrow.local.intake import Ordered, event_times, take_in
 from windrow.local.results import changed, some, table
 from windrow.local.schema import edge_times
 from windrow.query import Query
@@ -174,7 +174,7 @@ class Answered:
         def key_columns(code: np.ndarray) -> dict[str, frames.Output]:
             return {name: frames.Taken(name, keys[code]) for name in query.by}
 
-        times = edge_times(query, empty.time(query.time))
+        times = edge_times(query, event_times(query, empty))
         types = {field.name: type_of(field.type) for field in self.schema}
         return frames.build(frame, table(query, in_order, key_columns, times), types)
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from windrow.query import Query
 from windrow.spark.rows import CONTEXT
 from windrow.windows.base import TIME
+from windrow.windows.durations import TIME_UNITS
 
 PART = "__windrow_part"
 #: how many windows long a part is, without a key and with: its context is one window, so 1/8 or 1/64 more rows move
@@ -55,12 +56,13 @@ def alone(query: Query, data: Any) -> Any:
 def _placed(query: Query, data: Any) -> tuple[Any, Any, Any]:
     """A row's time, its part's beginning, and the parts' length."""
     assert query.time is not None
-    micros, long = micros_of(data, query.time), F.lit(length(query))
+    micros, long = micros_of(query, data), F.lit(length(query))
     return micros, micros - F.pmod(micros, long), long
 
 
-def micros_of(data: Any, time: str) -> Any:
-    """A time column as microseconds since 1970."""
+def micros_of(query: Query, data: Any) -> Any:
+    """The time column as microseconds since 1970."""
+    time = query.time or ""
     name = quoted(time)
     kind = dict(data.dtypes)[time]
     if kind == "timestamp":
@@ -69,7 +71,12 @@ def micros_of(data: Any, time: str) -> Any:
         return F.expr(f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {name})")
     if kind == "date":
         return F.unix_date(F.col(name)).cast("long") * F.lit(86_400_000_000)
-    return F.col(name).cast("long")
+    return F.col(name).cast("long") * F.lit(micros_in(query.time_unit))
+
+
+def micros_in(unit: str | None) -> int:
+    """Microseconds in the unit that integer times count."""
+    return 1 if unit is None else TIME_UNITS[unit] // 1000
 
 
 def quoted(name: str) -> str:

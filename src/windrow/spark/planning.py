@@ -7,7 +7,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from windrow import frames
 from windrow.errors import WindrowError
+from windrow.frames import refuse_to_guess
 from windrow.local.intake import column_measures, named_columns
 from windrow.query import Query
 from windrow.spark import counted_parts, parts, statistics
@@ -31,11 +33,22 @@ def check_columns(query: Query, data: Any) -> None:
             raise WindrowError(f"there is no column {name!r}; the columns are: {', '.join(names)}")
 
 
+def check_unit(query: Query, data: Any) -> None:
+    """What integer times count must be known; a table's first row tells whether it looks like another unit."""
+    if query.time_unit == "ns":
+        raise WindrowError("Spark counts time in microseconds: make the times timestamps, or time_unit='us'")
+    integers = query.time is not None and dict(data.dtypes)[query.time] in ("bigint", "int", "smallint", "tinyint")
+    if integers and query.guesses_unit and not data.isStreaming:
+        first = data.select(quoted(query.time or "")).dropna().limit(1).toArrow()
+        refuse_to_guess(query.time or "", frames.read(first).time(query.time or ""))
+
+
 def streaming(query: Query, data: Any, **options: Any) -> AsStream:
     """The plan of a query over a streaming DataFrame, with options that only streams have."""
     if not data.isStreaming:
         raise WindrowError("this is for streaming DataFrames; a batch is answered whole by Query.run")
     check_columns(query, data)
+    check_unit(query, data)
     if options.get("history") is not None:
         check_columns(query, options["history"])
     return AsStream(query, data, **options)
@@ -44,6 +57,7 @@ def streaming(query: Query, data: Any, **options: Any) -> AsStream:
 def planned(query: Query, data: Any) -> Plan:
     """The plan of a query over a DataFrame; what it cannot run is refused here, before any data is read."""
     check_columns(query, data)
+    check_unit(query, data)
     if data.isStreaming:
         return AsStream(query, data)
     if sliceable(query) and (in_any_order(query) or not query.by or statistics.large_keys(query, data)):
@@ -53,7 +67,7 @@ def planned(query: Query, data: Any) -> Plan:
 
 def rejected(query: Query, data: Any, ahead: Any = None) -> Any:
     """The rows without a place."""
-    lost = F.lit(False) if ahead is None else F.coalesce(too_far_ahead(query, ahead), F.lit(False))
+    lost = F.lit(False) if ahead is None else F.coalesce(too_far_ahead(query, data, ahead), F.lit(False))
     if query.time is not None:
         lost = lost | F.col(quoted(query.time)).isNull()
     for measure in column_measures(query):

@@ -87,6 +87,7 @@ class SortedRows:
         query = copy.copy(self.query)
         query.by, query.lateness, query.store = self.by, 0, None
         query.threads = 1  # a core of Spark's is a task's
+        query.guesses_unit = False  # a worker sees a part of the rows
         return query
 
 

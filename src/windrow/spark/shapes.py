@@ -7,7 +7,7 @@ import pyarrow as pa
 from windrow import frames
 from windrow.errors import WindrowError
 from windrow.frames.of_arrow import dtype_of
-from windrow.local.intake import column_measures, measure_dtype, named_columns
+from windrow.local.intake import column_measures, event_times, measure_dtype, named_columns
 from windrow.local.schema import Schema
 from windrow.query import Query
 from windrow.step.groups import arrange
@@ -23,10 +23,10 @@ def result_schema(query: Query, schema: pa.Schema) -> pa.Schema:
     types = {name: frame.type(name) for name in schema.names}
     needed = {name: frame.column(name) for a in query.aggregates.values() for name in a.columns}
     arrange(query.aggregates, needed, nullable=True, types=types)
-    told = Schema.of(query, types, None if query.time is None else frame.time(query.time)).types
+    told = Schema.of(query, types, None if query.time is None else event_times(query, frame)).types
     new = [name for name in told if not (query.per_row and name in schema.names)]
     if query.per_row and len(new) < len(query.windows) * len(query.aggregates):
-        names = [f"{n}_{w}" if query.named else n for w in query.windows for n in query.aggregates]
+        names = query.answer_names().values()
         clash = next(name for name in names if name in schema.names)
         raise WindrowError(f"the data has a column '{clash}' already; give the aggregate another name")
     fields = [] if not query.per_row else list(schema)

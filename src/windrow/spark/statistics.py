@@ -102,7 +102,7 @@ def stepped(query: Query, data: Any, of: Sequence[Seen]) -> Any:
     place = F.lit(None).cast("int") if query.by else F.lit(0)
     for i, one in enumerate(of if query.by else ()):
         place = F.when(F.col(WHICH) == F.lit(one.key), F.lit(i)).otherwise(place)
-    data = data.withColumn(WHICH, place).withColumn(STEP, micros_of(data, query.time).cast("double"))
+    data = data.withColumn(WHICH, place).withColumn(STEP, micros_of(query, data).cast("double"))
     step = F.lit(None).cast("double")
     for i, one in enumerate(of):
         mine = (F.col(STEP) - F.lit(float(one.lowest))) / F.lit(float(one.width))
@@ -120,7 +120,7 @@ def _seen(query: Query, data: Any) -> tuple[list[Seen], int]:
     """From a sample: keys that may be large, or all rows as one; about how many rows there are."""
     assert query.time is not None
     key = _hash(query.by, 0) if query.by else F.lit(0)
-    rows = data.select(key.alias("key"), micros_of(data, query.time).alias("at")).dropna(subset="at")
+    rows = data.select(key.alias("key"), micros_of(query, data).alias("at")).dropna(subset="at")
     if SHARE < 1:
         rows = rows.sample(SHARE, seed=0)
     most = F.percentile_approx("at", list(MOST_TIMES), 1000).alias("times")

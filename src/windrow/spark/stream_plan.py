@@ -15,7 +15,7 @@ from windrow.spark.checking import check_state_store
 from windrow.spark.explaining import EXCHANGE, OURS, SPARK
 from windrow.spark.light import Work, light
 from windrow.spark.listening import OBSERVED
-from windrow.spark.parts import quoted
+from windrow.spark.parts import micros_in, micros_of, quoted
 from windrow.spark.plan import Plan, arrow_schema, mapped, quiet
 from windrow.spark.shapes import result_schema
 from windrow.windows.durations import instant, micros
@@ -63,7 +63,7 @@ class AsStream(Plan):
         history = None
         if self.history is not None:
             before = self.history.select(*self.data.columns)
-            before = before.filter(F.col(quoted(query.time or "")) < _timestamp(begun))
+            before = before.filter(micros_of(query, before) < F.lit(begun))
             packs = self._packed(before.select(*self._needed().columns)).select(*PACK)
             history = packs.groupBy(streams.BUCKET)
             self._step(SPARK, f"state begins with the rows of the history before {self.since}")
@@ -82,7 +82,8 @@ class AsStream(Plan):
         rows = arrow_schema(self.data)
         data = self._marked(self._packed(self.data))
         begun = 0 if since is None else instant(since)
-        data = self._with_state(data, streams.Late(self.query.time, rows, begun), "rows binary")
+        late = streams.Late(self.query.time, rows, begun, micros_in(self.query.time_unit))
+        data = self._with_state(data, late, "rows binary")
         return mapped(data, streams.Unpacked(rows), rows)
 
     def rows(self) -> Any:
@@ -94,10 +95,10 @@ class AsStream(Plan):
         """Rows of each bucket as one row."""
         check_state_store(self.data)
         if self.ahead is not None:
-            data = data.filter(~F.coalesce(too_far_ahead(self.query, self.ahead), F.lit(False)))
+            data = data.filter(~F.coalesce(too_far_ahead(self.query, data, self.ahead), F.lit(False)))
         data = data.withColumn(HASH, _hash(self.query, data))
         self._step(OURS, "the rows of each bucket of keys become one row of Arrow bytes")
-        return mapped(data, streams.Packed(self.query.time), streams.PACKED)
+        return mapped(data, streams.Packed(self.query.time, micros_in(self.query.time_unit)), streams.PACKED)
 
     def _marked(self, data: Any) -> Any:
         """With the watermark."""
@@ -121,15 +122,9 @@ def watermarked(data: Any) -> str | None:
     return next((field.name for field in data.schema if WATERMARK in field.metadata), None)
 
 
-def too_far_ahead(query: Query, ahead: Any) -> Any:
+def too_far_ahead(query: Query, data: Any, ahead: Any) -> Any:
     """Whether a row's time is further ahead of the clock than rows may be."""
-    return F.unix_micros(F.col(quoted(query.time or "")).cast("timestamp")) > F.unix_micros(
-        F.current_timestamp()
-    ) + F.lit(micros(ahead))
-
-
-def _timestamp(micros: int | None) -> Any:
-    return F.timestamp_micros(F.lit(micros).cast("long"))
+    return micros_of(query, data) > F.unix_micros(F.current_timestamp()) + F.lit(micros(ahead))
 
 
 def _hash(query: Query, data: Any) -> Any:

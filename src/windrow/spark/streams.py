@@ -42,6 +42,7 @@ class Packed:
     """What a worker does with new rows: those of each bucket become one row."""
 
     time: str | None
+    micros: int = 1  # in what integer times count
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
@@ -62,7 +63,7 @@ class Packed:
         newest = None
         if self.time is not None:
             newest = pc.max(rows[self.time].cast(pa.int64())).as_py()
-        return EPOCH + datetime.timedelta(microseconds=newest or 0)
+        return EPOCH + datetime.timedelta(microseconds=(newest or 0) * self.micros)
 
 
 class Running:
@@ -146,8 +147,8 @@ class Running:
 class Late:
     """What a worker does with a bucket to find the rows that `Running` leaves out. It has no state."""
 
-    def __init__(self, time: str, schema: pa.Schema, begun: int = 0) -> None:
-        self.time, self.schema, self.begun = time, schema, begun
+    def __init__(self, time: str, schema: pa.Schema, begun: int = 0, micros: int = 1) -> None:
+        self.time, self.schema, self.begun, self.micros = time, schema, begun, micros
 
     @property
     def states(self) -> dict[str, tuple[str, str]]:
@@ -161,7 +162,9 @@ class Late:
 
         watermark = max(timers.getCurrentWatermarkInMs() * 1000, self.begun)
         late = pa.concat_tables(unpacked(rows))
-        late = late.filter(pc.fill_null(pc.less(late[self.time].cast(pa.int64()), watermark), False))
+        late = late.filter(
+            pc.fill_null(pc.less(pc.multiply(late[self.time].cast(pa.int64()), self.micros), watermark), False)
+        )
         if watermark > 0 and late.num_rows:
             yield pd.DataFrame({"rows": [written(conformed(late, self.schema))]})
 

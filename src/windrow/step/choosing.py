@@ -28,15 +28,16 @@ def planned(
     dtypes: Mapping[Measure, np.dtype],
     columns: Mapping[str, Column],
     store: Any = None,
+    stamps: str | None = None,
 ) -> Plan:
     """The plan of a query over rows with columns like these. `windows` are in the unit of its time column.
 
-    `store`: where windows that can be in a store are to be; None: all are in memory.
+    `store`: where windows that can be in a store are to be; None: all are in memory. `stamps`: as in `Plan`.
     """
     stored = () if store is None else tuple(name for name, window in windows.items() if window.storable)
     rings = _rings(query, {name: window for name, window in windows.items() if name not in stored})
     alone = dict.fromkeys(windows, _alone(query))
-    return Plan(windows, arrangement, alone, dtypes, query.partial, rings, columns, store, stored)
+    return Plan(windows, arrangement, alone, dtypes, query.partial, rings, columns, store, stored, stamps)
 
 
 def algorithms(query: Query) -> set[str]:
@@ -77,7 +78,9 @@ def _rings(query: Query, windows: Mapping[str, Window]) -> tuple[tuple[str, ...]
     found: dict[Hashable, list[str]] = {}
     for name, window in windows.items():
         if window.ring is not None:
-            found.setdefault(window.ring, []).append(name)
+            # a row without a place along a column is in other windows, unless it is refused
+            along = None if query.strict else window.measure.column
+            found.setdefault((window.ring, along), []).append(name)
     rings = []
     for names in found.values():
         mine = [windows[name] for name in names]

@@ -42,6 +42,13 @@ class Answer:
         """Some of the answers."""
         return Answer(self.values[where], None if self.there is None else self.there[where], self.rows_of)
 
+    def spread(self, rows: np.ndarray, n: int) -> Answer:
+        """The answers of some of n rows, for all of them: the others have none."""
+        values = np.full(n, None) if self.values.dtype == object else np.zeros(n, self.values.dtype)
+        there = np.zeros(n, bool)
+        values[rows], there[rows] = self.values, True if self.there is None else self.there
+        return Answer(values, there, self.rows_of)
+
 
 @dataclass(frozen=True)
 class Group:

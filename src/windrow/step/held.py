@@ -34,7 +34,7 @@ class Held:
 
     def at(self, where: np.ndarray | slice) -> Held:
         """Some of the rows."""
-        return Held(self.codes[where], self.times[where], {n: _at(c, where) for n, c in self.columns.items()})
+        return Held(self.codes[where], self.times[where], {n: c.at(where) for n, c in self.columns.items()})
 
     def coded(self, codes: np.ndarray) -> Held:
         """The same with other numbers for the keys."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ class PendingSlices:
     """Slices that wait."""
 
     def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.groups, self.windows, self.names = plan.arrangement.groups, list(plan.windows.values()), list(plan.windows)
         self.edges = Edges.union(window.edges for window in self.windows)
         none = {name: _empty(column) for name, column in plan.columns.items()}
@@ -180,7 +182,8 @@ class PendingSlices:
             except Exception as error:
                 end = int(self.edges.around(begin[j : j + 1])[1][0])
                 window = " or ".join(f"window '{name}'" for name in self.names)
-                where = f"{window}, in the slice from {int(begin[j])} to {end}"
+                told = partial(self.plan.spelled, self.windows[0])
+                where = f"{window}, in the slice from {told(begin[j])} to {told(end)}"
                 if isinstance(error, OverflowError):
                     raise OverflowError(f"{error} ({where})") from error
                 error.add_note(f"in {where}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from windrow.engine.inputs import Column
 from windrow.step.groups import Arrangement
-from windrow.windows.base import Measure, Window
+from windrow.windows.base import TIME, Measure, Window
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,19 @@ class Plan:
     columns: Mapping[str, Column] = field(default_factory=dict)  # like those of the rows, to tell their types
     store: Any = None  # where the partials of some windows are
     stored: tuple[str, ...] = ()  # which windows those are
+    stamps: str | None = None  # what timestamps are counted in; None: times are integers, or there are none
 
     def dtype(self, window: Window) -> np.dtype:
         """The type of a window's measure."""
         return self.dtypes.get(window.measure, np.dtype(np.int64))
+
+    def spelled(self, window: Window, edge: Any) -> str:
+        """Where a window begins or ends, as a person writes it."""
+        if self.stamps is None or not (window.measure == TIME or window.edges_in_time):
+            return str(edge)
+        unit: Any = self.stamps
+        day, clock = str(np.datetime64(int(edge), unit)).split("T")
+        return f"{day} {clock.rstrip('0').rstrip('.') if clock[8:].strip('.0') else clock[:8]}"
 
     def ring(self, name: str) -> tuple[str, ...]:
         """The windows with which a window shares its ring; only itself where it has one of its own."""

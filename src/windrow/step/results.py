@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -38,3 +38,4 @@ class Results:
     by_row: dict[str, dict[str, Answer]]  # for windows by row, an answer for each row
     ended: list[Ended]
     seen: dict[str, Seen]  # what it took, for each window that has slices
+    rows_of: dict[str, np.ndarray | slice] = field(default_factory=dict)  # `by_row` is of these rows; not named: of all

@@ -99,10 +99,10 @@ class State:
             self.walks[name] = window.state_over(self.table, plan.dtype(window), plan.columns)
             if plan.ring(name) == (name,):
                 self._keep((name,), plan.algorithms[name])
-        self.ring: SharedRing | None = None
+        self.rings: dict[tuple[str, ...], SharedRing] = {}
         for ring in plan.rings:
             if not plan.windows[ring[0]].per_row:
-                self.ring = SharedRing(self.table, [self.walks[name] for name in ring])
+                self.rings[ring] = SharedRing(self.table, [self.walks[name] for name in ring])
             self._keep(ring, "flat_fit")
         self.parts = self._all_parts()  # all that has blocks of slots
         self.due = Due()

@@ -6,8 +6,9 @@ loop    rows into slices, slices into the algorithm, windows out of it (`engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -22,8 +23,9 @@ from windrow.engine.walks import HIGHEST, LOWEST, ready
 from windrow.step.errors import named
 from windrow.step.groups import Answer, Group
 from windrow.step.results import Ended, Results, Seen
+from windrow.step.sharing import SharedRing
 from windrow.step.state import COUNT, GroupState, State
-from windrow.windows.base import ROWS, TIME, StepRows
+from windrow.windows.base import ROWS, TIME, Measure, StepRows
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +47,41 @@ class Given:
         return arrays(windows.form, self.read(group))
 
 
+@dataclass(slots=True, eq=False)
+class Taken:
+    """The rows of a step that windows along one measure take; of each run those from `begin` to `end`."""
+
+    begin: np.ndarray
+    end: np.ndarray
+    rows: StepRows
+    given: Given
+    at: np.ndarray | slice = field(default_factory=lambda: slice(None))  # which of all rows they are
+
+    def without(self, absent: np.ndarray) -> Taken:
+        """Only rows that are not absent."""
+        at, rows = np.flatnonzero(~absent), self.rows
+        measures = {measure: values[at] for measure, values in rows.measures.items()}
+        there = StepRows(rows.key[at], measures, Picked(rows.readable, at), rows.last, rows.keep)
+        given = Given(Picked(self.given.columns, at), None)
+        return Taken(np.searchsorted(at, self.begin), np.searchsorted(at, self.end), there, given, at)
+
+
+class Picked(Mapping[str, Column]):
+    """Some rows of columns, which are read when asked for."""
+
+    def __init__(self, of: Mapping[str, Column], at: np.ndarray | slice) -> None:
+        self.of, self.at = of, at
+
+    def __getitem__(self, name: str) -> Column:
+        return self.of[name].at(self.at)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.of)
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+
 def step(
     state: State,
     rows: StepRows,
@@ -54,6 +91,7 @@ def step(
     keys: np.ndarray | None = None,
     keep: bool = True,
     slices: Sequence[Slots] | None = None,
+    absent: Mapping[Measure, np.ndarray] | None = None,
 ) -> Results:
     """Takes in rows; event time has come to `until`.
 
@@ -65,6 +103,7 @@ def step(
         keep: the state is wanted afterwards, and the step can be taken back; not for a table that is one step.
         slices: the rows are slices that were folded elsewhere (`rows.last` has their newest values): for each group
             their partials. `columns` are not looked at then.
+        absent: which rows have no place along a column. Windows along it do not take them, the others do.
 
     The caller ends the step: `state.commit()` or `state.rollback()`.
     """
@@ -83,15 +122,17 @@ def step(
         measures[ROWS] = np.repeat(before - runs_begin, count) + np.arange(len(rows))
         count = before + count
     full = StepRows(rows.key, measures, rows.readable, rows.last, keep)
+    whole = Taken(runs_begin, runs_end, full, Given(columns, slices))
+    some = {measure: whole.without(mask) for measure, mask in (absent or {}).items()}
     newest = {}
     for measure, word in state.newest.items():
-        filled = runs_end > runs_begin
+        taken = some.get(measure, whole)
+        filled = taken.end > taken.begin
         newest[measure] = words[every, word].view(plan.dtypes[measure])
-        newest[measure][filled] = measures[measure][runs_end[filled] - 1]
-    given = Given(columns, slices)
+        newest[measure][filled] = taken.rows.measures[measure][taken.end[filled] - 1]
     by_row: dict[str, dict[str, Answer]] = {}
     ended: dict[str, Ended] = {}
-    walked: dict[str, Walked] = {}  # of windows that share a ring
+    walked: dict[tuple[str, ...], dict[str, Walked]] = {}  # of windows that share a ring
     seen: dict[str, Seen] = {}
     for name, window in plan.windows.items():
         if window.measure == TIME:
@@ -102,33 +143,37 @@ def step(
         else:
             highest = np.inf if plan.dtype(window).kind == "f" else HIGHEST
             now = np.full_like(newest[window.measure], highest) if closing else newest[window.measure]
-        runs = Runs(every, runs_begin, runs_end, now)
+        taken = some.get(window.measure, whole)
+        runs = Runs(every, taken.begin, taken.end, now)
         if state.chunks is not None:
             state.chunks.fetch(name, runs)
         if window.per_row:
             ring = plan.ring(name)
             if name == ring[0]:  # the others are answered with it
-                by_row |= _by_row(state, ring, runs, full, given, keep)
+                by_row |= _by_row(state, ring, runs, taken.rows, taken.given, keep)
             continue
         if name in state.stored:
-            found = state.stored[name].walked(runs, full, closing, plan.partial)
+            found = state.stored[name].walked(runs, taken.rows, closing, plan.partial)
         else:
-            found = window.walk(state.walks[name], runs, full, closing, plan.partial)
+            found = window.walk(state.walks[name], runs, taken.rows, closing, plan.partial)
         most = int(found.peak[0]) if len(every) == 1 else int(found.peak.max(initial=0))
         seen[name] = Seen(len(found.win_at), len(found.cut_at), most)
         if plan.ring(name) != (name,):
-            walked[name] = found
+            walked.setdefault(plan.ring(name), {})[name] = found
         else:
-            ended[name] = _ended(state, name, runs, found, given, keep)
-    if walked:
-        ended |= _shared(state, walked, Runs(every, runs_begin, runs_end, count), given, keep, seen)
+            ended[name] = _ended(state, name, runs, found, taken.given, keep)
+    for ring, mine in walked.items():
+        taken = some.get(plan.windows[ring[0]].measure, whole)
+        runs = Runs(every, taken.begin, taken.end, count)
+        ended |= _shared(state, state.rings[ring], mine, runs, taken.given, keep, seen)
     if state.counted:
         words[every, COUNT] = count
     for measure, word in state.newest.items():
         words[every, word] = newest[measure].view(np.int64)
     if keep:
         state.until = until
-    return Results(every, by_row, [ended[name] for name in plan.windows if name in ended], seen)
+    rows_of = {name: some[w.measure].at for name, w in plan.windows.items() if w.measure in some}
+    return Results(every, by_row, [ended[name] for name in plan.windows if name in ended], seen, rows_of)
 
 
 def _stretches(key: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -170,7 +215,8 @@ def _ended(state: State, name: str, runs: Runs, found: Walked, given: Given, kee
     cuts, wins = Cuts(found.cut_at, found.cut_keep), Wins(found.win_at, found.win_lo)
 
     def where(w: int) -> str:
-        known = f" from {found.start[w]} to {found.end[w]}" if 0 <= w < len(found.start) else ""
+        told = partial(state.plan.spelled, state.plan.windows[name])
+        known = f" from {told(found.start[w])} to {told(found.end[w])}" if 0 <= w < len(found.start) else ""
         return f"window '{name}'{known}"
 
     if name in state.stored:
@@ -181,11 +227,11 @@ def _ended(state: State, name: str, runs: Runs, found: Walked, given: Given, kee
 
 
 def _shared(
-    state: State, walked: Mapping[str, Walked], runs: Runs, given: Given, keep: bool, seen: dict[str, Seen]
-) -> dict[str, Ended]:
+    state: State, ring: SharedRing, walked: Mapping[str, Walked], runs: Runs, given: Given, keep: bool,
+    seen: dict[str, Seen],
+) -> dict[str, Ended]:  # fmt: skip
     """The windows that several walks found, answered from the ring that they share."""
-    assert state.ring is not None
-    merged = state.ring.merged(list(walked.values()), runs, keep)
+    merged = ring.merged(list(walked.values()), runs, keep)
     for name in walked:
         seen[name] = Seen(seen[name].windows, len(merged.cuts.at), int(merged.peak.max(initial=0)))
     sizes = np.cumsum([0] + [len(found.win_at) for found in walked.values()])
@@ -196,12 +242,13 @@ def _shared(
         place = int(merged.order[w])
         j = int(np.searchsorted(sizes, place, "right")) - 1
         name = list(walked)[j]
-        return f"window '{name}' from {walked[name].start[place - sizes[j]]} to {walked[name].end[place - sizes[j]]}"
+        told, at = partial(state.plan.spelled, state.plan.windows[name]), place - sizes[j]
+        return f"window '{name}' from {told(walked[name].start[at])} to {told(walked[name].end[at])}"
 
     positions = merged.runs, merged.cuts, merged.wins, merged.fused
     answers = _answers(state, tuple(walked), positions, merged.peak, given, keep, where)
     if len(merged.fused.place):
-        keys, slices = state.ring.fused_keys(merged)
+        keys, slices = ring.fused_keys(merged)
         for kept in state.groups[tuple(walked)]:
             kept.windows.shrink(keys, slices)
     back = np.empty(len(merged.order), np.int64)
@@ -232,7 +279,8 @@ def _answers(
         out, valid = group.room(len(wins.at))
         data = given.data(kept.windows, group, g)
         loop = kept.loop(given.slices is not None)
-        _looped(kept, loop, (*_given(kept.windows, *positions), *data, out, valid), np.array([0, -1, 0, 0]), where)
+        all_given = (*_given(kept.windows, *positions), *data, out, valid)
+        _looped(kept, loop, all_given, np.array([0, -1, 0, 0]), where, group)
         answers.update(group.answers(out, valid))
     return answers
 
@@ -260,7 +308,7 @@ def _by_row(
         out, valid = group.room(len(lo))
         ranges = _given(kept.windows, stretches, lo, first.hi)
         all_given = (*ranges, *given.data(kept.windows, group, g), out, valid)
-        _looped(kept, kept.loop(False), all_given, np.array([0, -1]), lambda i: where(first, i))
+        _looped(kept, kept.loop(False), all_given, np.array([0, -1]), lambda i: where(first, i), group)
         answers.update(group.answers(out, valid))
     if len(ring) == 1:
         return {ring[0]: plan.arrangement.finished(answers)}
@@ -277,9 +325,11 @@ def _given(windows: KeyedWindows, *arrays: np.ndarray | tuple[np.ndarray, ...]) 
     return tuple(type(a)(*(column.tolist() for column in a)) if isinstance(a, tuple) else a.tolist() for a in arrays)
 
 
-def _looped(kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str]) -> None:
-    """Runs a loop to its end, with more log where it asks for it; an error names the window."""
-    with named(lambda: where(int(at[-1]))):
+def _looped(
+    kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str], of: Group
+) -> None:
+    """Runs a loop to its end, with more log where it asks for it; an error names the window, and what was read."""
+    with named(lambda: where(int(at[-1])), of.columns):
         while not loop(*[part.cells() for part in kept.parts], *given, at):
             for part in kept.parts:
                 part.more_log(1024)

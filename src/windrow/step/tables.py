@@ -26,7 +26,7 @@ from windrow.step.plan import Plan
 from windrow.step.results import Ended, Results, Seen
 from windrow.step.slices import Slices
 from windrow.step.state import State
-from windrow.step.step import step
+from windrow.step.step import Picked, step
 from windrow.windows.base import ROWS, TIME, StepRows, Window
 
 #: a thread's range of keys has so many rows at least
@@ -104,23 +104,9 @@ def _rows_of(rows: StepRows, a: int, z: int, first: int) -> StepRows:
         return rows
     measures = {m: values[a:z] for m, values in rows.measures.items()}
     last = {m: values[a:z] for m, values in rows.last.items()}
-    return replace(rows, key=rows.key[a:z] - first, measures=measures, readable=_Some(rows.readable, a, z), last=last)
-
-
-class _Some(Mapping[str, Column]):
-    """Some rows of columns that are read when asked for."""
-
-    def __init__(self, of: Mapping[str, Column], a: int, z: int) -> None:
-        self.of, self.a, self.z = of, a, z
-
-    def __getitem__(self, name: str) -> Column:
-        return self.of[name].between(self.a, self.z)
-
-    def __iter__(self) -> Any:
-        return iter(self.of)
-
-    def __len__(self) -> int:
-        return len(self.of)
+    return replace(
+        rows, key=rows.key[a:z] - first, measures=measures, readable=Picked(rows.readable, slice(a, z)), last=last
+    )
 
 
 def _together(found: Sequence[Results], first: Sequence[int], threads: Threads) -> Results:

@@ -23,7 +23,7 @@ from windrow.engine.identity import Described, described
 from windrow.engine.inputs import python_values
 from windrow.engine.paged import Paged, closed, is_open, opened
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
-from windrow.errors import SnapshotError
+from windrow.errors import OptionError, SnapshotError, WrongType
 
 __all__ = ["Algorithm", "Card", "Kernel", "Monoid", "Swag"]
 
@@ -63,9 +63,9 @@ class Swag:
 
     def __init__(self, aggregate: Aggregate, *, capacity: int = 16) -> None:
         if not isinstance(aggregate, Aggregate):
-            raise TypeError(f"{type(self).__name__} takes an aggregate such as agg.max(), not {aggregate!r}")
+            raise WrongType(f"{type(self).__name__} takes an aggregate such as agg.max(), not {aggregate!r}")
         if capacity < 1:
-            raise ValueError(f"capacity must be at least 1, not {capacity}")
+            raise OptionError(f"capacity must be at least 1, not {capacity}")
         self.of = self.accept(aggregate)
         self._start(None, capacity)
         self.carry = batch.Carry()

@@ -20,6 +20,7 @@ from windrow.aggregates.base import Aggregate, same
 from windrow.aggregates.compare import alike
 from windrow.engine.forms import Form
 from windrow.engine.state import WindowState
+from windrow.errors import OptionError
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 from windrow.swag.fiba_node import INNER, LEFT, RIGHT, ROOT, Node, ends
 from windrow.swag.fiba_tree import FibaTree
@@ -118,7 +119,7 @@ class FiBA(Swag):
 
     def __init__(self, aggregate: Aggregate, *, capacity: int = 16, mu: int = 4) -> None:
         if mu < 2:
-            raise ValueError(f"mu must be at least 2, not {mu}")
+            raise OptionError(f"mu must be at least 2, not {mu}")
         self.mu, self.algorithm = mu, algorithm_of(mu)
         super().__init__(aggregate, capacity=capacity)
 
@@ -148,7 +149,7 @@ class FiBA(Swag):
         else:
             stamps = [_checked(time) for time in times]
         if len(stamps) != len(partials):
-            raise ValueError(f"{len(partials)} rows, but {len(stamps)} times")
+            raise OptionError(f"{len(partials)} rows, but {len(stamps)} times")
         self.s.insert_run(sorted(zip(stamps, partials, strict=True), key=lambda row: row[0]))
         self._counted()
 
@@ -231,5 +232,5 @@ class FiBA(Swag):
 
 def _checked(time: Any) -> Any:
     if time is None or time != time:
-        raise ValueError(f"{time!r} is no time")
+        raise OptionError(f"{time!r} is no time")
     return time

@@ -21,6 +21,7 @@ from typing import Any
 from windrow.aggregates.base import Aggregate
 from windrow.engine.columns import Store, read, write
 from windrow.engine.state import WindowState, new_store
+from windrow.errors import OptionError
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: the rows are at positions F..E of the ring: front = F mod n, back = (E - 1) mod n
@@ -212,7 +213,7 @@ class FlatFAT(Swag):
         for location, value in pairs:
             place = (self.r.F + self._location(location) - 1) & self.s.mask
             if place in places:
-                raise ValueError(f"location {location} is given twice")
+                raise OptionError(f"location {location} is given twice")
             places[place] = self._lift(value if isinstance(value, tuple) else (value,))
         self._step(self._rewrite, places)
 

@@ -23,7 +23,7 @@ from windrow.aggregates.base import Aggregate, same
 from windrow.engine import batch, snapshot
 from windrow.engine.columns import copied, move, read, room, write
 from windrow.engine.identity import described
-from windrow.errors import SnapshotError, StoreError, Unsupported
+from windrow.errors import OptionError, SnapshotError, StoreError, Unsupported, WrongType
 from windrow.stores.base import Batch, Store
 from windrow.stores.keys import CHECKPOINT, OWNER, PREVIOUS, all_of, of_page, of_window
 from windrow.swag import amta, log_mta, mta_batch, mta_checkpoint, mta_pages
@@ -57,9 +57,9 @@ class Stored(Layered):
         reopened: bool = False,
     ) -> None:
         if not isinstance(store, Store):
-            raise TypeError(f"store is one of windrow.stores, not {store!r}")
+            raise WrongType(f"store is one of windrow.stores, not {store!r}")
         if cache < 16 or buffer < 1:
-            raise ValueError(f"a cache of at least 16 and a buffer of at least 1 partials, not {cache} and {buffer}")
+            raise OptionError(f"a cache of at least 16 and a buffer of at least 1 partials, not {cache} and {buffer}")
         self.store, self.window, self.buffer = store, name, buffer
         self.cache = 1 << (cache - 1).bit_length()
         self.page, self.algorithm = self.cache // 2, in_layers(type(self).algorithm, self.cache)

@@ -21,6 +21,8 @@ _UNITS = {
 }
 _SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "m": "minute", "min": "minute"}
 _SHORT |= {"h": "hour", "d": "day", "w": "week"}
+#: what integer times may count, in nanoseconds
+TIME_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-zµ]+)\s*(?:,|and\b)?")
 
 
@@ -59,7 +61,15 @@ def micros(given: Any) -> int:
     return total
 
 
+#: pandas says month and start of a month
+_AMBIGUOUS = {"M": "minute", "MS": "millisecond"}
+
+
 def _unit(given: str, word: str) -> int:
+    if word in _AMBIGUOUS:
+        raise WindrowError(
+            f"'{given}': {word} can be a {_AMBIGUOUS[word]} or a month; write '1 {_AMBIGUOUS[word]}' or '1 month'"
+        )
     name = word.lower().replace("µ", "u")
     name = _SHORT.get(name, name.removesuffix("s"))
     if name in ("month", "mon", "year", "quarter"):
@@ -92,18 +102,28 @@ def spelled(length: int) -> str:
     return "0 seconds"
 
 
-def instant(given: Any) -> int:
+#: what a point in time is
+MOMENT = "a point in time is a datetime or a text such as '2024-01-31 12:00'"
+
+
+def instant(given: Any, offset: bool = True) -> int:
     """A point in time as microseconds since the epoch; without a zone it is UTC.
+
+    `offset`: durations are points in time, too, counted from the epoch.
 
     >>> instant("1970-01-02"), instant(datetime.datetime(1969, 12, 31, 23, 59, 59))
     (86400000000, -1000000)
     """
     if is_duration(given) and not isinstance(given, str):
+        if not offset:
+            raise WindrowError(f"{MOMENT}; {given!r} is a duration")
         return micros(given)
     if isinstance(given, str):
         try:
             given = datetime.datetime.fromisoformat(given)
         except ValueError:
+            if not offset:
+                raise WindrowError(f"{MOMENT}, not {given!r}") from None
             return micros(given)  # "1 hour": an offset from the epoch
     if isinstance(given, np.datetime64):
         given = given.astype("M8[us]").astype(datetime.datetime)
@@ -114,4 +134,4 @@ def instant(given: Any) -> int:
         return (given - datetime.date(1970, 1, 1)).days * 86_400_000_000
     if isinstance(given, int) and not isinstance(given, bool):
         return given
-    raise WindrowError(f"a point in time is a datetime or a text such as '2024-01-31 12:00', not {given!r}")
+    raise WindrowError(f"{MOMENT}, not {given!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from windrow.windows.base import TIME, Window
 from windrow.windows.landmark import Landmark
 from windrow.windows.last import Last
 from windrow.windows.policy import Policy
@@ -14,3 +15,11 @@ from windrow.windows.user_defined import Evicting, UserDefined
 __all__ = [
     "Evicting", "Landmark", "Last", "Periodic", "Policy", "Punctuated", "Session", "Trailing", "UserDefined",
 ]  # fmt: skip
+
+
+def between_ticks(window: Window, tick: int) -> str | None:
+    """Which length of a window by time is no whole number of ticks, so that edges are told which no time can be."""
+    if window.per_row or window.measure != TIME:
+        return None
+    lengths = [part for part in ("range", "every", "origin", "gap") if hasattr(window, part)]
+    return next((part for part in lengths if getattr(window, part) % tick), None)

@@ -82,7 +82,7 @@ def trailing(range: Any, closed: str = "right", *, on: str | None = None) -> Tra
 
 
 def session(gap: Any, *, on: str | None = None) -> Session:
-    """A window that ends when nothing came for `gap`: [first, last + gap).
+    """A window that ends when nothing came for `gap`: [first, last + gap). A row at exactly last + gap joins it.
 
     >>> str(session("30 minutes"))
     'session, gap 30 minutes'

@@ -1,4 +1,4 @@
-"""Sessions: rows that follow each other by less than a gap."""
+"""Sessions: rows that follow each other by a gap at most, as in Spark and Flink."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST, LAST = OWN, OWN + 1
 
 @dataclass(frozen=True)
 class Session(Window):
-    """Ends after a gap without rows."""
+    """Ends after more than a gap without rows."""
 
     kind: ClassVar[str] = "session"
     described: ClassVar[str] = "deterministic: the rows before tell whether a window begins with a row"
@@ -40,12 +40,13 @@ class Session(Window):
         values = rows.measures[self.measure]
         last = rows.last.get(self.measure, values)
         if state.dtype == np.int64 and len(last):
-            check_room(0, int(last.max()) + int(self.gap), f"sessions with a gap of {self.gap}")
+            check_room(0, int(last.max()) + int(self.gap) + 1, f"sessions with a gap of {self.gap}")
         return walk(_walk, state, (state.dtype.type(self.gap),), runs, (values, last), len(values) + len(runs.key))
 
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        """A row at `last + gap` joins, so a session is final behind it."""
         there = state.word(keys, E) > state.word(keys, F)
-        return np.where(there, state.word(keys, LAST) + int(self.gap), HIGHEST)
+        return np.where(there, state.word(keys, LAST) + int(self.gap) + 1, HIGHEST)
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return state.word(keys, E) == state.word(keys, F)
@@ -74,11 +75,11 @@ def _walk(facts, runs, rows, known, out, at):
         while more:
             if f < e:
                 right = last + gap
-                while i < z and values[i] < right:
+                while i < z and values[i] <= right:
                     last = max(last, lasts[i])
                     right = last + gap
                     i += 1
-                if i < z or right <= runs.until[u]:
+                if i < z or right < runs.until[u]:
                     out.win_at[w], out.win_lo[w], out.whole[w] = i, f, True
                     out.start[w], out.end[w] = first, right
                     w += 1

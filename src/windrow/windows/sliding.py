@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +31,7 @@ from windrow.engine.walking import (
     walk,
     walker,
 )
-from windrow.engine.walks import FLOAT_WINDOWS, HIGHEST, LOWEST, check_room, next_edge, seek
+from windrow.engine.walks import FLOAT_WINDOWS, HIGHEST, LOWEST, check_room, edge, end, next_edge, next_end, seek
 from windrow.errors import WindrowError
 from windrow.swag.mta_ranges import Clock
 from windrow.windows.base import ROWS, TIME, Measure, StepRows, Trees, Window
@@ -40,6 +40,8 @@ from windrow.windows.base import ROWS, TIME, Measure, StepRows, Trees, Window
 MANY = 1 << 24
 #: sums of three of these fit into 64 bits
 _FAR = 2**61
+#: floats count so far without a gap
+_EXACT = 2**53
 #: the number of the next window to be reported; the ring holds the number of the window that each slice begins with
 DUE = OWN
 
@@ -113,16 +115,18 @@ class Periodic(Window):
         """
         found = self.walk(state, runs, rows, closing, partial)
         values = rows.measures[self.measure]
-        _, every, origin, _ = self._facts(state.dtype, values)
-        first, end = state.word(runs.key, F), state.word(runs.key, E)
+        _, (every, origin, unit), _ = self._facts(state.dtype, values)
+        first, last = state.word(runs.key, F), state.word(runs.key, E)
         open_from = origin + state.word(runs.key, DUE) * every
-        lo, keep = found.win_lo.copy(), np.zeros(len(end), np.int64)
+        if unit is not None:
+            open_from = open_from / unit
+        lo, keep = found.win_lo.copy(), np.zeros(len(last), np.int64)
         for u in np.flatnonzero((np.diff(found.cuts) > 0) | (np.diff(found.wins) > 0)).tolist():
             clock = Clock(tree(int(runs.key[u])))
             clock.insert(values[found.cut_at[found.cuts[u] : found.cuts[u + 1]]])
             wins = slice(found.wins[u], found.wins[u + 1])
             *lo[wins], keep[u] = clock.passed(np.append(found.start[wins], open_from[u]), inclusive=False)
-        state.trim(runs.key, np.maximum(first, end - 1))
+        state.trim(runs.key, np.maximum(first, last - 1))
         return found._replace(win_lo=lo, keep=keep)
 
     def _slices(self, state: WalkState, runs: Runs, reach: np.ndarray) -> np.ndarray:
@@ -137,7 +141,7 @@ class Periodic(Window):
         return int(min(np.minimum(rows, (reach + self.range) // self.every + 2).sum(), MANY))
 
     def _facts(self, dtype: np.dtype, values: np.ndarray) -> tuple:
-        """Range, every, origin and the least window's number, as the walk takes them; an error where edges overflow."""
+        """The span, the grid and the least window's number, as the walk takes them; an error where edges overflow."""
         number = dtype.type
         if number is np.float64:
             size, every, origin = float(self.range), float(self.every), float(self.origin)
@@ -147,7 +151,7 @@ class Periodic(Window):
                     f"values up to {reach:g} are too far from 0 for windows of {size:g} every {every:g}: "
                     "floats do not tell their edges apart"
                 )
-            return number(size), number(every), number(origin), np.int64(-HIGHEST)
+            return *_grid(self.range, self.every, self.origin), np.int64(-HIGHEST)
         size, every = int(self.range), int(self.every)
         shift, origin = divmod(int(self.origin), every)  # an origin near 0: no edge lies farther out than a value needs
         least = shift if self.measure == ROWS else -HIGHEST
@@ -160,7 +164,7 @@ class Periodic(Window):
         reach = size + 2 * every
         if low - reach < LOWEST or high + reach > HIGHEST:
             check_room(low - reach, high + reach, f"windows of {size} every {every}")
-        return number(size), number(every), number(origin), np.int64(least)
+        return (np.int64(0), number(size)), (number(every), number(origin), None), np.int64(least)
 
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         when = np.empty(len(keys), np.int64)
@@ -205,9 +209,32 @@ def _due(words, first, keys, end, every, when):
         when[j] = end + row[first + DUE] * every if row[first + E] > row[first + F] else HIGHEST
 
 
+@cache
+def _grid(span: float, every: float, origin: float) -> tuple:
+    """Span and grid over floats.
+
+    They are counted in the unit in which all three are whole: 0.3 every 0.1 is 3 every 1 in tenths. So windows side by
+    side share their edge, and a row at 0.3 begins the window that begins at 0.3. Where there is no such unit within
+    what floats count exactly, as for 1 / 3, the unit is 1.
+
+    >>> _grid(0.3, 0.1, 0.0)
+    ((3, 0.0), (1.0, 0.0, 10.0))
+    >>> _grid(0.75, 0.5, 0.0)
+    ((1, 1.0), (2.0, 0.0, 4.0))
+    """
+    exact = [Fraction(repr(float(length))) for length in (span, every, origin)]
+    unit = math.lcm(*(length.denominator for length in exact))
+    whole = [length * unit for length in exact]
+    if max(map(abs, (*whole, Fraction(unit)))) > _EXACT:
+        whole, unit = exact, 1
+    size, step, first = whole
+    windows, rest = divmod(size, step)
+    return (int(windows), float(rest)), (float(step), float(first), float(unit))
+
+
 @walker
 def _walk(facts, runs, rows, known, out, at):
-    span, every, origin, least = facts
+    span, grid, least = facts
     values = rows[0]
     words, first, ring = known.words, known.first, known.ring
     room = len(out.cut_at)
@@ -226,14 +253,13 @@ def _walk(facts, runs, rows, known, out, at):
         while more:
             now = values[i] if i < z else runs.until[u]
             # the windows that have ended here, each from the first slice that it begins with or before
-            while f < e and (origin + due * every) + span <= now and status == DONE:
+            while f < e and end(due, span, grid) <= now and status == DONE:
                 while f < e and ring[o + (f & m)] < due:
                     f += 1
                 if f < e:
                     if w < room:
-                        left = origin + due * every
                         out.win_at[w], out.win_lo[w], out.whole[w] = i, f, True
-                        out.start[w], out.end[w] = left, left + span
+                        out.start[w], out.end[w] = edge(due, grid), end(due, span, grid)
                         w += 1
                         due += 1
                     else:
@@ -244,11 +270,11 @@ def _walk(facts, runs, rows, known, out, at):
                 more = False
             else:
                 number = ring[o + ((e - 1) & m)] if f < e else least
-                begins = f == e or now >= origin + (number + 1) * every
+                begins = f == e or now >= edge(number + 1, grid)
                 if begins:
-                    number = next_edge(now, 0 * every, every, origin) - 1
+                    number = next_edge(now, grid) - 1
                 if f == e:  # no window is open: row i may lie between two
-                    due = max(least, next_edge(now, span, every, origin))
+                    due = max(least, next_end(now, span, grid))
                     begins = number >= due
                 if begins:  # row i begins a slice
                     if c == room:
@@ -262,7 +288,7 @@ def _walk(facts, runs, rows, known, out, at):
                         e += 1
                         peak = max(peak, e - f)
                 if status == DONE:
-                    i = seek(values, i + 1, z, min(origin + (number + 1) * every, (origin + due * every) + span))
+                    i = seek(values, i + 1, z, min(edge(number + 1, grid), end(due, span, grid)))
                 else:
                     more = False
         words[k, first + F], words[k, first + E], words[k, first + DUE] = f, e, due
@@ -270,7 +296,7 @@ def _walk(facts, runs, rows, known, out, at):
             at[0], at[1], at[2], at[3], at[4] = u, i, c, w, peak
             return status
         out.keep[u], out.peak[u] = f, peak
-        if f < e and origin + (ring[o + ((e - 1) & m)] + 1) * every <= runs.until[u]:
+        if f < e and edge(ring[o + ((e - 1) & m)] + 1, grid) <= runs.until[u]:
             out.closes[u] = 1
         u += 1
         i = -1
