@@ -75,7 +75,9 @@ def build(name: str, lift: Callable, defined: Callable, value: Callable) -> Buil
     def numeric(dtypes: Sequence[str]) -> Numeric:
         return Numeric(lift_pair, combine_pairs, value, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), defined=defined)
 
-    return Builtin(name, lift, combine_pairs, where(defined, value), commutative=True, result="float64", numeric=numeric)
+    return Builtin(
+        name, lift, combine_pairs, where(defined, value), commutative=True, result="float64", numeric=numeric
+    )
 
 
 CORR = build("corr", lift_pair_plain, has_corr, corr_of)

@@ -85,11 +85,22 @@ PRODUCT = Builtin(
 )
 GEOMETRIC_MEAN = {
     "logs": Builtin(
-        "geometric_mean", lift_log_plain, add_two, lower_log, commutative=True, result="float64", numeric=numeric_geometric
+        "geometric_mean",
+        lift_log_plain,
+        add_two,
+        lower_log,
+        commutative=True,
+        result="float64",
+        numeric=numeric_geometric,
     ),
     "paper": Builtin(
-        "geometric_mean", lift_factor_plain, combine_factors, lower_factors, commutative=True, result="float64",
-        numeric=numeric_factors
+        "geometric_mean",
+        lift_factor_plain,
+        combine_factors,
+        lower_factors,
+        commutative=True,
+        result="float64",
+        numeric=numeric_factors,
     ),
 }
 

@@ -150,7 +150,17 @@ def lift_time_counted(x):
     return (1, int(x.astype(np.int64)) if isinstance(x, (np.datetime64, np.timedelta64)) else x)
 
 
-COUNT = Builtin("count", lift_one, add, the_first, inverse=subtract, commutative=True, empty=0, result="int64", numeric=numeric_count)
+COUNT = Builtin(
+    "count",
+    lift_one,
+    add,
+    the_first,
+    inverse=subtract,
+    commutative=True,
+    empty=0,
+    result="int64",
+    numeric=numeric_count,
+)
 SUM = Builtin("sum", lift_value, add, lower_sum, commutative=True, exact=EXACT_SUM, result="sum", numeric=numeric_sum)
 MEAN = Builtin(
     "mean",

@@ -152,10 +152,20 @@ def dtype_of(of: Type) -> Any:
         return None if any(part is None for _, part in parts) else pa.struct(parts)
     if of.name in ("timestamp", "duration"):
         unit = of.unit if of.unit in ("s", "ms", "us", "ns") else "s"
-        return pa.duration(unit) if of.name == "duration" else pa.timestamp(unit, None if of.zone is None else str(of.zone))
+        return (
+            pa.duration(unit)
+            if of.name == "duration"
+            else pa.timestamp(unit, None if of.zone is None else str(of.zone))
+        )
     if of.name == "decimal":
         return pa.decimal128(of.precision, of.scale)
-    plain = {"text": pa.string(), "bytes": pa.binary(), "bool": pa.bool_(), "date": pa.date32(), "time": pa.time64("us")}
+    plain = {
+        "text": pa.string(),
+        "bytes": pa.binary(),
+        "bool": pa.bool_(),
+        "date": pa.date32(),
+        "time": pa.time64("us"),
+    }
     if of.name in plain:
         return plain[of.name]
     return getattr(pa, f"{of.name}{of.bits}")()

@@ -164,13 +164,15 @@ def dtype_of(of: Type) -> Any:
         return None if None in parts.values() else pl.Struct(parts)
     if of.name in ("timestamp", "duration"):
         unit: Any = of.unit if of.unit in ("ms", "us", "ns") else "ms"
-        return pl.Duration(unit) if of.name == "duration" else pl.Datetime(unit, None if of.zone is None else str(of.zone))
+        return (
+            pl.Duration(unit) if of.name == "duration" else pl.Datetime(unit, None if of.zone is None else str(of.zone))
+        )
     if of.name == "decimal":
         return pl.Decimal(of.precision, of.scale)
     plain = {"text": pl.String, "bytes": pl.Binary, "bool": pl.Boolean, "date": pl.Date, "time": pl.Time}
     if of.name in plain:
         return plain[of.name]()
-    return getattr(pl, f"{ {'int': 'Int', 'uint': 'UInt', 'float': 'Float'}[of.name]}{of.bits}")()
+    return getattr(pl, f"{ {'int': 'Int', 'uint': 'UInt', 'float': 'Float'}[of.name] }{of.bits}")()
 
 
 def _from_numbers(array: np.ndarray, mask: np.ndarray | None) -> Any:

@@ -189,7 +189,9 @@ def _converted(name: str, times: Times, known: Times) -> np.ndarray:
         values = values * 1000 if known.unit == "ns" else values // 1000
     else:
         finer = False
-    if finer or (was.kind != "integer" and was.unit != now.unit and (values % (NANOS[was.unit] // NANOS[known.unit])).any()):
+    if finer or (
+        was.kind != "integer" and was.unit != now.unit and (values % (NANOS[was.unit] // NANOS[known.unit])).any()
+    ):
         raise WindrowError(f"{name} came in the unit {was.unit} before, and has finer times now; give it one type")
     return values
 

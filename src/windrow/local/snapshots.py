@@ -36,7 +36,11 @@ def saved(live: Live) -> bytes:
         "in a store": live.query.store is not None,
         "frame": (live.template.library, live.template.form),
         "types": [(name, saved_type(kind)) for name, kind in live.door.types.items()],
-        "door": (live.door.newest, live.door.watermark, None if live.door.times is None else saved_times(live.door.times)),
+        "door": (
+            live.door.newest,
+            live.door.watermark,
+            None if live.door.times is None else saved_times(live.door.times),
+        ),
         "kinds": [(name, kind, dtype.str) for name, (kind, dtype) in live.door.kinds.items()],
         "keys": live.door.keys.saved(keys) if live.query.by else [],
         "pending": _pending(live, keys),
@@ -63,7 +67,8 @@ def restore(live: Live, data: bytes) -> None:
     _check_store(live.query.store, state.get("in a store", False))
     door, live.closed, live.report = live.door, state["closed"], Report(*state["report"])
     door.settle({name: loaded_type(kind) for name, kind in state["types"]})
-    live.template = emptied(*state["frame"], door.types)
+    library, form = state["frame"]
+    live.template = emptied(library, form, door.types)
     door.newest, door.watermark, times = state["door"]
     if times is not None:
         assert live.query.time is not None

@@ -301,7 +301,9 @@ def _over_times(aggregate: Aggregate, own: list[Column]) -> tuple[Aggregate, Tim
         return aggregate, TimeAnswer(dtype)
     if result != "mean" or unit not in NANOS:
         what = "times" if dtype.kind == "M" else "durations"
-        raise WindrowError(f"{aggregate!r}: column '{aggregate.columns[0]}' holds {what} ({dtype}), which have no {result}")
+        raise WindrowError(
+            f"{aggregate!r}: column '{aggregate.columns[0]}' holds {what} ({dtype}), which have no {result}"
+        )
     fine = "ns" if unit == "ns" else "us"
     units = NANOS[unit] * count // NANOS[fine]
     suited = aggregate if aggregate.over_times is None else aggregate.over_times(units)(*aggregate.columns)
@@ -310,7 +312,7 @@ def _over_times(aggregate: Aggregate, own: list[Column]) -> tuple[Aggregate, Tim
 
 
 def compiled_answer(aggregate: Aggregate, kinds: tuple[str, ...], nullable: bool = True) -> np.dtype | None:
-    """The type of an aggregate's answers over columns that the engine keeps as these kinds; None: it does not compile."""
+    """The type of an aggregate's answers over columns of these kinds of the engine's; None: it does not compile."""
     joined, names = _joined([aggregate])
     found = form_for(joined, kinds or ("int64",), (nullable and bool(kinds),) * len(names))
     return None if found is None else found.outputs[0]
