@@ -169,7 +169,7 @@ def test_all_results_have_one_schema(library: str, window: str) -> None:
         for i, result in enumerate([*results, whole, query.run(parts[0]), query.run(parts[-1])]):
             want, got = schema(whole), schema(result)
             if objects and not len(parts[0]):
-                want = {name: kind for name, kind in want.items() if kind != object}
+                want = {name: kind for name, kind in want.items() if str(kind) != "object"}
                 got = {name: got[name] for name in want}
             if window in ("days", "half days") and objects and not len(result):
                 continue  # the times themselves are such objects
@@ -237,18 +237,17 @@ def test_a_first_push_without_types_tells_none() -> None:
     query = windrow.Query(
         time="t", by="k", windows=win.tumbling("10 us"), aggregates={"total": agg.sum("x"), "top": agg.max("x")}
     )
-    for empty, then in (
-        ({"t": [], "k": [], "x": []}, {"t": [1, 25], "k": ["a", "a"], "x": [1.5, None]}),
-        (pd.DataFrame({"t": [], "k": [], "x": []}, dtype=object), pd.DataFrame({"t": [1, 25], "k": ["a", "a"], "x": [1.5, 2]})),
-        (pa.table({"t": pa.nulls(0), "k": pa.nulls(0), "x": pa.nulls(0)}), pa.table({"t": [1, 25], "k": ["a", "a"], "x": [1.5, 2]})),
-        (pl.DataFrame({"t": [], "k": [], "x": []}), pl.DataFrame({"t": [1, 25], "k": ["a", "a"], "x": [1.5, 2]})),
-    ):  # fmt: skip
+    none: dict[str, list] = {"t": [], "k": [], "x": []}
+    some = {"t": [1, 25], "k": ["a", "a"], "x": [1.5, 2.0]}
+    untyped = pd.DataFrame(none, dtype=object), pa.table({name: pa.nulls(0) for name in none}), pl.DataFrame(none)
+    typed = pd.DataFrame(some), pa.table(some), pl.DataFrame(some)
+    for empty, then in zip((none, *untyped), (some, *typed), strict=True):
         live = query.open()
         first = live.push(empty)
         assert frames.read(first).names == ("k", "start", "end", "total", "top")
         result = live.push(then)
-        assert list(result["total"])[0] in (1.5, pa.scalar(1.5))
-        assert list(result["start"])[0] in (0, pa.scalar(0))
+        assert next(iter(result["total"])) in (1.5, pa.scalar(1.5))
+        assert next(iter(result["start"])) in (0, pa.scalar(0))
 
 
 def test_a_column_that_was_null_so_far() -> None:
@@ -282,3 +281,16 @@ def test_decimals_keep_their_places() -> None:
     found = windrow.Query(windows=win.tumbling(3), aggregates={"s": agg.sum("x"), "m": agg.mean("x")}).run(table)
     assert found.schema.types[2:] == [pa.decimal128(15, 2), pa.decimal128(38, 6)]
     assert found["m"].to_pylist() == [Decimal("0.670000")]
+
+
+def test_an_aggregate_of_ones_own_need_not_take_rows_that_are_made_up() -> None:
+    def lift(x: str) -> list:
+        return [{"yes": 1, "no": 0}[x]]
+
+    own = windrow.Aggregate(lift, lambda a, b: a + b, len, identity=[])
+    query = windrow.Query(windows=win.tumbling(2), aggregates={"n": own("x")})
+    table = pa.table({"x": ["yes", "no"]})
+    assert query.run(table)["n"].to_pylist() == query.open().push(table)["n"].to_pylist() == [2]
+    told = windrow.Aggregate(lift, lambda a, b: a + b, len, identity=[], returns="int64")
+    query = windrow.Query(windows=win.tumbling(2), aggregates={"n": told("x")})
+    assert query.run(table.slice(0, 0)).schema == query.run(table).schema

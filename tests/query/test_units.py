@@ -1,4 +1,4 @@
-"""Values in another unit, width or zone than before are converted exactly, or refused. Times and durations stay such."""
+"""Values in another unit, width or zone than before are converted exactly, or refused; durations stay durations."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_event_times_in_another_unit() -> None:
     live.push({"t": np.array([2000], "M8[ms]")})
     with pytest.raises(WindrowError, match="the unit s before, and has finer times now"):
         live.push({"t": np.array([2500], "M8[ms]")})
-    with pytest.raises(WindrowError, match="held timestamps .* before and holds integers"):
+    with pytest.raises(WindrowError, match=r"held timestamps .* before and holds integers"):
         live.push({"t": np.array([3_000_000])})
     assert live.close()["n"].tolist() == [2]
     live = query.open()
@@ -135,7 +135,7 @@ def test_a_slide_goes_on_with_another_type(algorithm: str) -> None:
         window.slide(np.array([2.5, 0.5]), 10)
     window = make(agg.max())
     window.insert(2.9)
-    with pytest.raises(WindrowError, match="held 2.9 before, and integers come now"):
+    with pytest.raises(WindrowError, match=r"held 2\.9 before, and integers come now"):
         window.slide(np.array([1]), 10)
     window = make(agg.max())
     window.slide(np.array([3], "M8[s]"), 10)

@@ -52,7 +52,7 @@ def lower_mean_of_times(units: int) -> Callable:
         if mean > most or mean < -most:
             raise OverflowError("the mean is too far from 1970 to be counted in finer units")
         left = rest - second * n
-        return mean * units + int(math.floor(left / n * units + 0.5))
+        return mean * units + math.floor(left / n * units + 0.5)
 
     return lower
 

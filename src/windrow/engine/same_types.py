@@ -24,8 +24,8 @@ def coerced(what: str, column: Column, kind: str, dtype: np.dtype) -> Column:
     found = found or _exactly(column, kind, dtype)
     if found is None:
         raise WindrowError(
-            f"{what} held {_spelled(kind, dtype)} before and holds {_spelled(column.kind, column.dtype)} now, with values "
-            "that do not fit; one type is needed"
+            f"{what} held {_spelled(kind, dtype)} before and holds {_spelled(column.kind, column.dtype)} now, "
+            "with values that do not fit; one type is needed"
         )
     return found
 
@@ -70,4 +70,4 @@ def _in_unit(known: np.ndarray, mask: np.ndarray | None, now: np.dtype, was: np.
 
 
 def _spelled(kind: str, dtype: np.dtype) -> str:
-    return kind if dtype == object else str(dtype)
+    return kind if dtype.kind == "O" else str(dtype)

@@ -59,9 +59,9 @@ class ArrayFrame(Frame):
     def _type_of(self, name: str) -> Type:
         column, given = self.column(name), self.data[name]
         own: dict[str, Any] = {"library": "arrays", "own": column.dtype, "null": True}
-        if column.dtype == object or not isinstance(given, np.ndarray):  # only values tell
-            if not len(column.values) or (column.mask is not None and not column.mask.any()):
-                return NULL
+        values_tell = column.dtype == object or not isinstance(given, np.ndarray)
+        if values_tell and (not len(column.values) or (column.mask is not None and not column.mask.any())):
+            return NULL
         return of_dtype(column.dtype, **own)
 
     def _dtype_of(self, of: Type) -> np.dtype | None:
@@ -80,7 +80,7 @@ class ArrayFrame(Frame):
     def _fitted(self, native: np.ndarray, dtype: np.dtype) -> np.ndarray:
         if native.dtype == dtype:
             return native
-        if dtype == object:
+        if dtype.kind == "O":
             return native.astype(object)
         if native.dtype == object and not len(native):
             return native.astype(dtype)

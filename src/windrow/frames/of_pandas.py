@@ -45,7 +45,7 @@ class PandasFrame(LibraryFrame):
         import pandas as pd
 
         dtype = self.data[name].dtype
-        if dtype == object:  # only values tell
+        if _objects(dtype):  # only values tell
             return Type("object", library="pandas", own=dtype) if not self.data[name].isna().all() else NULL
         return (
             type_of(dtype) if not isinstance(dtype, pd.CategoricalDtype) else Type("text", library="pandas", own=dtype)
@@ -61,7 +61,7 @@ class PandasFrame(LibraryFrame):
             return native
         gone = native.isna()
         try:
-            if dtype == object:
+            if _objects(dtype):
                 return pd.Series(
                     [None if null else v for null, v in zip(gone, native.tolist(), strict=True)], dtype=object
                 )
@@ -129,7 +129,7 @@ class PandasFrame(LibraryFrame):
         if array.dtype == object:
             array, mask = from_objects(listed(array, mask))
         new = _plain(array, mask)
-        if dtype is None or dtype == object or new.dtype == dtype:
+        if dtype is None or _objects(dtype) or new.dtype == dtype:
             return new
         if array.dtype == object and (mask is None or not mask.any()) and new.isna().all():
             return new  # nulls are of any type
@@ -229,6 +229,10 @@ def _numpy_dtype(of: Type) -> np.dtype:
         unit = of.unit if of.unit in ("s", "ms", "us", "ns") else "s"
         return np.dtype(f"{'m' if of.name == 'duration' else 'M'}8[{unit}]")
     return np.dtype(bool if of.name == "bool" else object)
+
+
+def _objects(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind == "O"
 
 
 def _arrow_type(dtype: Any) -> Any:

@@ -111,7 +111,7 @@ def of_value(value: Any) -> Type:
     if isinstance(value, dict):
         return Type("struct", fields=tuple((str(name), of_value(part)) for name, part in value.items()))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return of_value(value._asdict())
+        return of_value(dict(zip(value._fields, value, strict=True)))
     if isinstance(value, (list, tuple, set, frozenset, np.ndarray)) and len(value):
         items = [of_value(part) for part in value]
         if len({item.name for item in items}) == 1:

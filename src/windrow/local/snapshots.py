@@ -67,7 +67,8 @@ def restore(live: Live, data: bytes) -> None:
     _check_store(live.query.store, state.get("in a store", False))
     door, live.closed, live.report = live.door, state["closed"], Report(*state["report"])
     door.settle({name: loaded_type(kind) for name, kind in state["types"]})
-    live.template = emptied(*state["frame"], door.types)
+    library, form = state["frame"]
+    live.template = emptied(library, form, door.types)
     door.newest, door.watermark, times = state["door"]
     if times is not None:
         assert live.query.time is not None

@@ -322,7 +322,7 @@ def _over_times(aggregate: Aggregate, own: list[Column]) -> tuple[Aggregate, Tim
 
 
 def compiled_answer(aggregate: Aggregate, kinds: tuple[str, ...], nullable: bool = True) -> np.dtype | None:
-    """The type of an aggregate's answers over columns that the engine keeps as these kinds; None: it does not compile."""
+    """The type of an aggregate's answers over columns of these kinds of the engine's; None: it does not compile."""
     joined, names = _joined([aggregate])
     found = form_for(joined, kinds or ("int64",), (nullable and bool(kinds),) * len(names))
     return None if found is None else found.outputs[0]
