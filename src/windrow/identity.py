@@ -8,6 +8,7 @@ from typing import Any
 
 from windrow.aggregates.base import Aggregate
 from windrow.engine.fingerprint import Unhashable, fingerprint
+from windrow.windows.base import Measure
 
 
 def facts(thing: Any) -> str:
@@ -32,6 +33,8 @@ def _parts(thing: Any) -> Any:
         return [thing.__qualname__, [(n, _parts(v)) for n, v in sorted(vars(thing).items()) if _matters(n, v)]]
     if isinstance(thing, FunctionType):
         return _code(thing)
+    if isinstance(thing, Measure):
+        return [type(thing).__name__, [(name, _parts(value)) for name, value in thing._asdict().items()]]
     if isinstance(thing, (tuple, list)):
         return [_parts(part) for part in thing]
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):

@@ -19,7 +19,7 @@ from windrow.engine.bounds import row_bounds, time_bounds
 from windrow.engine.compiler import CompilationFailed, cached, once
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.forms import Form, compiled_form
-from windrow.engine.inputs import Column, read_columns, read_keys, read_times
+from windrow.engine.inputs import Column, all_there, read_columns, read_keys, read_times
 from windrow.engine.state import WindowState, converted, duplicate, grown
 from windrow.errors import WindrowError
 
@@ -338,8 +338,10 @@ def room_for(form: Form, n: int, every_window_has_rows: bool = False) -> tuple[t
 def arrays(form: Form, columns: Columns) -> tuple[tuple, tuple]:
     """The columns as the form's drivers take them, and which of their values there are."""
     if form.compiled:
-        masks = [np.ones(len(c.values) if form.masked else 0, bool) if c.mask is None else c.mask for c in columns]
-        return tuple([_read_only(c.values) for c in columns]), tuple([_read_only(mask) for mask in masks])
+        masks = [
+            all_there(len(c.values) if form.masked else 0) if c.mask is None else _read_only(c.mask) for c in columns
+        ]
+        return tuple([_read_only(c.values) for c in columns]), tuple(masks)
     return tuple(c.objects() for c in columns), tuple(None for _ in columns)
 
 

@@ -15,6 +15,9 @@ ARROW_NUMBERS = ("bool", "float", "double", *(f"{sign}int{bits}" for sign in (""
 
 #: NaT as a number, the least there is
 NAT = -(2**63)
+#: as many values as a small push has: making them anew takes longer than all else that is done with them
+_TRUE = np.ones(1024, bool)
+_TRUE.setflags(write=False)
 #: NumPy takes its time to tell a type's name
 KINDS = {"d": "float64", "l": "int64", "?": "bool", "O": "object"}
 
@@ -60,6 +63,20 @@ class Column:
         if self.mask is not None or other.mask is not None:
             mask = np.concatenate([np.ones(len(c.values), bool) if c.mask is None else c.mask for c in (self, other)])
         return Column(np.concatenate([self.values, other.values]), mask, other.dtype)
+
+
+def all_there(n: int) -> np.ndarray:
+    """The mask of n values without a null, not to be written to."""
+    if n <= len(_TRUE):
+        return _TRUE[:n]
+    mask = np.ones(n, bool)
+    mask.setflags(write=False)
+    return mask
+
+
+def all_true(mask: np.ndarray) -> bool:
+    """`mask.all()`, which takes four times as long for a few values."""
+    return not len(mask) or bool(mask[mask.argmin()])
 
 
 def read_columns(values: Any) -> tuple[Column, ...]:

@@ -209,7 +209,7 @@ class PolicyState(WalkState):
                 for part in (self.plain, trees):
                     part.commit()
                 start, words = at.copy(), table.words[runs.key]
-            if keep or len(trees.slots[0].log[0]) < LOG:
+            if keep or len(trees.used[0].log[0]) < LOG:
                 trees.more_log(LOG // 8)
 
 

@@ -20,7 +20,7 @@ from numba.extending import overload
 
 from windrow.engine.compiler import cached, whole
 from windrow.engine.fingerprint import Unhashable, fingerprint
-from windrow.engine.inputs import Column
+from windrow.engine.inputs import Column, all_there
 from windrow.engine.row_views import numbers, row_class
 
 #: rows that a user's code sees in plain Python before it is worth the second or two that compiling it takes
@@ -66,9 +66,8 @@ def arrays_of(columns: Mapping[str, Column], names: Sequence[str], full: bool = 
     for name in names:
         column = columns[name]
         values.append(_read_only(numbers(column)))
-        masks.append(
-            _read_only(np.ones(len(column.values) if full else 0, bool) if column.mask is None else column.mask)
-        )
+        mask = column.mask
+        masks.append(all_there(len(column.values) if full else 0) if mask is None else _read_only(mask))
     return tuple(values), tuple(masks)
 
 

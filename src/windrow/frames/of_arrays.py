@@ -77,7 +77,7 @@ class ArrayFrame(Frame):
     def _make(self, array: np.ndarray, mask: np.ndarray | None, like: Any) -> np.ndarray:
         if array.dtype == object:
             array = object_array(listed(array, mask))
-        dtype = array.dtype if like is None else _read(like).dtype
+        dtype = array.dtype if like is None else _plain_type(like)
         return _finished(array if dtype.kind == "O" else fitted(array, mask, dtype), mask)
 
     def _stamps(self, array: np.ndarray, mask: np.ndarray | None, native: Any, exact: bool) -> np.ndarray:
@@ -100,6 +100,11 @@ def _read(values: Any) -> Column:
     if type(values) is np.ndarray and values.dtype != object:
         return column_of(values)
     return read_columns((values,))[0]
+
+
+def _plain_type(values: Any) -> np.dtype:
+    """The type that `_read` tells."""
+    return values.dtype if type(values) is np.ndarray and values.dtype != object else _read(values).dtype
 
 
 def _finished(array: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

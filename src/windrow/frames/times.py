@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ class TimeType:
     dtype: Any = None  # the library's own
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Times:
     """A time column; `mask` is true where there is a time (where not, the value is 0), None: everywhere."""
 
@@ -45,10 +46,15 @@ def read_times(name: Any, column: Column, dtype: Any, zone: Any) -> Times:
     if kind == "M":
         return _from_stamps(name, column, dtype, zone)
     if kind in "iu" and column.values.dtype == np.int64:
-        return Times(_filled(column.values, column.mask), column.mask, "us", TimeType("integer", "us", None, dtype))
+        return Times(_filled(column.values, column.mask), column.mask, "us", _integer(dtype))
     if column.values.dtype == object:
         return _from_objects(name, column, dtype)
     raise WindrowError(f"column {name!r} is of type {dtype}, which is no time: {WANTED}")
+
+
+@cache
+def _integer(dtype: Any) -> TimeType:
+    return TimeType("integer", "us", None, dtype)
 
 
 def _filled(values: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

@@ -15,7 +15,7 @@ from windrow.frames import Frame, Times
 from windrow.local.intake import column_measures, named_columns, placed, reads_any_column
 from windrow.query import Query
 from windrow.step.held import Held, coerced
-from windrow.step.keys import Keys
+from windrow.step.keys import Keys, are_integers
 
 _NO_ROWS = np.empty(0, np.int64)
 
@@ -30,6 +30,9 @@ class Door:
         self.kinds: dict[str, tuple[str, np.dtype]] = {}  # of the columns, as the first rows had them
         self.keys = Keys(len(query.by))
         self.named = tuple(named_columns(query))
+        self._names: tuple[
+            str, ...
+        ] = ()  # that the columns of the last rows had: they need not be looked through again
         self.measures = column_measures(query)
         #: all columns are kept where results repeat them or a user's code may read them
         self.keeps_all = query.per_row or reads_any_column(query)
@@ -49,8 +52,10 @@ class Door:
 
     def admit(self, frame: Frame) -> tuple[Held | None, np.ndarray, np.ndarray]:
         """(rows that are in time, which are late, which are rejected); event time goes on."""
-        for name in self.named:
-            frame.check(name)
+        if frame.names != self._names:
+            for name in self.named:
+                frame.check(name)
+            self._names = frame.names
         found = placed(self.query, frame, self.measures)
         times, good, rejected = self._in_unit(frame, found.times), found.good, _NO_ROWS
         if good is not None:
@@ -132,7 +137,7 @@ class Door:
         if not by:
             return np.zeros(frame.rows, np.int64)
         outlines = [frame.outline(name) for name in by]
-        if all(column.kind == "int64" and column.mask is None and column.dtype.kind in "iu" for column in outlines):
+        if are_integers(outlines):
             return self.keys.number([frame.column(name) for name in by])
         codes, rows = factorize(frame.keys(by))
         return self.keys.number([_objects(frame.objects(name, rows)) for name in by])[codes]

@@ -262,26 +262,9 @@ class Live:
 
     def _ready(self, admitted: Held | None, pending: Pending) -> Held | None:
         """The rows that the watermark has passed, in the order in which they came; the others wait."""
-        door = self.door
-        inclusive = TIME not in self.peers
-        if self.query.time is None:
-            held = pending.release(FOREVER, True)  # rows that wait for peers along a column
-            if held is None or admitted is None:
-                return admitted if held is None else held[0]
-            return held[0].followed_by(admitted)
-        if self.closed and not len(pending):
-            return admitted
-        if not pending.runs and admitted is not None:
-            newest = int(admitted.times.max())
-            if newest < door.watermark or (inclusive and newest == door.watermark):
-                pending.came += admitted.rows
-                return admitted
-        if admitted is not None:
-            pending.add(admitted)
-        if not pending.runs:
-            return None
-        released = pending.release(FOREVER, True) if self.closed else pending.release(door.watermark, inclusive)
-        return None if released is None else released[0]
+        if self.closed or self.query.time is None:  # rows that wait for peers along a column have waited long enough
+            return pending.passed(admitted, FOREVER, True)
+        return pending.passed(admitted, self.door.watermark, TIME not in self.peers)
 
     def _results(self, admitted: Held | None) -> Any:
         """Takes what is ready through a step, and gives what that makes final."""
@@ -332,6 +315,8 @@ class Live:
 
     def _in_measure(self, rows: Held, state: State) -> Held:
         """Without rows that go back along a column behind their key's newest, and those that may yet get peers."""
+        if not state.plan.dtypes:
+            return rows
         found = along_columns(rows, state, () if self.closed else self.peers)
         self._counts[3] += found.back
         if found.waiting is not None:
@@ -348,7 +333,7 @@ class Live:
 
     def _by_row(self, rows: Held, ordered: OrderedRows, results: Results) -> dict[str, Output]:
         """The rows that were taken in, in the order in which they came, with their answers."""
-        differs = np.zeros(rows.rows, bool)
+        differs = np.zeros(rows.rows if self.query.changes_only else 0, bool)
         columns: dict[str, Output] = {name: self._column(rows, name) for name in rows.names}
         back = ordered.back()
         for window, answers in results.by_row.items():

@@ -19,7 +19,7 @@ from windrow.aggregates.laws import check_laws
 from windrow.engine.batch import form_for, sample_rows
 from windrow.engine.columns import allocate
 from windrow.engine.forms import Form, plain_form
-from windrow.engine.inputs import Column
+from windrow.engine.inputs import Column, all_true
 from windrow.errors import WindrowError
 
 #: mark the row numbers of a column: of all rows, and of those that are not null
@@ -90,7 +90,7 @@ class Group:
             return self._unzipped(out[0])
         found = {}
         for k, (name, (aggregate, own)) in enumerate(zip(self.names, self.of.parts, strict=True)):
-            values, there = out[k], None if valid[k].all() else valid[k]
+            values, there = out[k], None if all_true(valid[k]) else valid[k]
             if there is not None and aggregate.empty is not None:
                 values[~there] = aggregate.empty
                 there = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Hashable, Sequence
-from itertools import repeat
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,14 @@ FEW = 1 << 10
 def one_nan(part: Hashable) -> Hashable:
     """The value; every NaN becomes the same one."""
     return _NAN if part != part else part
+
+
+def are_integers(columns: Sequence[Column]) -> bool:
+    """Whether the key columns hold integers and no nulls."""
+    for column in columns:
+        if column.mask is not None or column.dtype.kind not in "iu" or column.kind != "int64":
+            return False
+    return True
 
 
 def _parts(key: Hashable) -> tuple:
@@ -56,7 +64,7 @@ class Keys:
 
     def number(self, columns: Sequence[Column]) -> np.ndarray:
         """The number of each row's key."""
-        whole = all(c.mask is None and c.dtype.kind in "iu" and c.values.dtype == np.int64 for c in columns)
+        whole = are_integers(columns)
         many = max(len(columns[0].values), len(self._values)) > FEW
         if self._integers is None and whole and many and not self._mixed:
             self._to_integers()
@@ -70,12 +78,13 @@ class Keys:
 
     def _number_objects(self, listed: list) -> np.ndarray:
         numbers = self._numbers
-        found = np.fromiter(map(numbers.get, listed, repeat(-1)), np.int64, len(listed))
-        for i in np.flatnonzero(found < 0).tolist():
-            value = listed[i]
-            value = one_nan(value) if self.width == 1 else tuple(map(one_nan, value))
-            found[i] = numbers[value] if value in numbers else self._add(value)
-        return found
+        found: list[Any] = list(map(numbers.get, listed))
+        if None in found:
+            for i in [i for i, number in enumerate(found) if number is None]:
+                value = listed[i]
+                value = one_nan(value) if self.width == 1 else tuple(map(one_nan, value))
+                found[i] = numbers[value] if value in numbers else self._add(value)
+        return np.array(found, np.int64)
 
     def _add(self, value: Hashable) -> int:
         if self._free:

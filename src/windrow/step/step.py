@@ -13,10 +13,11 @@ import numpy as np
 
 from windrow.engine.batch import arrays
 from windrow.engine.columns import Slots
-from windrow.engine.inputs import Column
+from windrow.engine.inputs import Column, all_true
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_loops import Cuts, RowRuns, Wins
 from windrow.engine.keyed_loops import Runs as SliceRuns
+from windrow.engine.table import number_rows
 from windrow.engine.walking import ByRow, Runs, Walked
 from windrow.engine.walks import HIGHEST, LOWEST, ready
 from windrow.step.errors import named
@@ -77,11 +78,9 @@ def step(
         state.begin(every)
     measures = dict(rows.measures)
     words = state.table.words
-    count = runs_end - runs_begin
     if state.counted:
-        before = words[every, COUNT]
-        measures[ROWS] = np.repeat(before - runs_begin, count) + np.arange(len(rows))
-        count = before + count
+        measures[ROWS] = np.empty(len(rows), np.int64)
+        number_rows(words, COUNT, every, runs_begin, runs_end, measures[ROWS])
     full = StepRows(rows.key, measures, rows.readable, rows.last, keep)
     newest = {}
     for measure, word in state.newest.items():
@@ -98,7 +97,7 @@ def step(
             now = np.empty(len(every), np.int64)
             now.fill(until)
         elif window.measure == ROWS:
-            now = np.full(len(every), HIGHEST) if closing and plan.partial else count
+            now = np.full(len(every), HIGHEST) if closing and plan.partial else words[:, COUNT].take(every)
         else:
             highest = np.inf if plan.dtype(window).kind == "f" else HIGHEST
             now = np.full_like(newest[window.measure], highest) if closing else newest[window.measure]
@@ -121,9 +120,7 @@ def step(
         else:
             ended[name] = _ended(state, name, runs, found, given, keep)
     if walked:
-        ended |= _shared(state, walked, Runs(every, runs_begin, runs_end, count), given, keep, seen)
-    if state.counted:
-        words[every, COUNT] = count
+        ended |= _shared(state, walked, runs, given, keep, seen)
     for measure, word in state.newest.items():
         words[every, word] = newest[measure].view(np.int64)
     if keep:
@@ -210,8 +207,8 @@ def _shared(
 
 def _told(name: str, runs: Runs, found: Walked, answers: dict[str, Answer]) -> Ended:
     windows = len(found.win_at)
-    key = np.repeat(runs.key, windows if len(runs.key) == 1 else np.diff(found.wins))
-    whole = None if not windows or found.whole.all() else found.whole
+    key = runs.key.repeat(windows if len(runs.key) == 1 else np.diff(found.wins))
+    whole = None if all_true(found.whole) else found.whole
     return Ended(name, key, found.start, found.end, whole, answers)
 
 
@@ -275,7 +272,10 @@ def _given(windows: KeyedWindows, *arrays: np.ndarray | tuple[np.ndarray, ...]) 
 
 def _looped(kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str]) -> None:
     """Runs a loop to its end, with more log where it asks for it; an error names the window."""
-    with named(lambda: where(int(at[-1]))):
+    try:
         while not loop(*[part.cells() for part in kept.parts], *given, at):
             for part in kept.parts:
                 part.more_log(1024)
+    except Exception as error:
+        named(error, where(int(at[-1])))
+        raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from windrow.errors import WindrowError
 from windrow.windows.durations import is_duration, micros, spelled
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """Along what a window is measured: the event time, the number of rows, or an ordered numeric column."""
 
     kind: str
