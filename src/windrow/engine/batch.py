@@ -335,7 +335,7 @@ def room_for(form: Form, n: int, every_window_has_rows: bool = False) -> tuple[t
     return out, tuple(np.ones(n, bool) for _ in form.checked)
 
 
-def arrays(form: Form, columns: Columns) -> tuple[tuple, tuple]:
+def arrays(form: Form, columns: Sequence[Column]) -> tuple[tuple, tuple]:
     """The columns as the form's drivers take them, and which of their values there are."""
     if form.compiled:
         masks = [

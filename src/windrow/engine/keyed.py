@@ -10,6 +10,7 @@ The same loops run plain: there a key's cell is a tuple, its slots are lists, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,8 @@ class KeyedWindows:
         self.partials: tuple[str, ...] = algorithm.partial_registers
         self.slots: tuple[Slots, ...] = ()  # vals, aggs, links
         self.used: tuple[Slots, ...] = ()  # those of them that the algorithm has any slots of
+        self._cells: Cells | None = None  # as long as words and arrays are the same
+        self._arrays: list[tuple] = []
         if not form.compiled:
             self.plain = PlainCells([], [])
             self.before: list[tuple] = []
@@ -146,14 +149,17 @@ class KeyedWindows:
             slots.give_up(self.word(keys, VALS + j), self.blocks_of(capacity, j))
 
     def word(self, keys: np.ndarray, word: int) -> np.ndarray:
-        return self.table.words[keys, self.first + word]
+        return self.table.words[:, self.first + word].take(keys)
 
     def cells(self) -> Any:
         """What the loops work on."""
         if not self.form.compiled:
             return self.plain
-        words = self.table.words
-        return Cells(words, words.shape[1], self.first, *[s.arrays if s in self.used else () for s in self.slots])
+        words, arrays = self.table.words, [slots.arrays for slots in self.used]
+        if self._cells is None or self._cells.words is not words or not all(map(is_, self._arrays, arrays)):
+            parts = [slots.arrays if slots in self.used else () for slots in self.slots]
+            self._cells, self._arrays = Cells(words, words.shape[1], self.first, *parts), arrays
+        return self._cells
 
     # A step.
 

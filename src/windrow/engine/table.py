@@ -80,10 +80,9 @@ def number_rows(words, column, keys, begin, end, numbers):
 @cached
 @whole("numpy")
 def count_keys(counts, keys, by):
-    """Counts `by` more for each key, which may come several times; False: there is no room for them, none is counted."""
-    for k in keys:
-        if k >= len(counts):
-            return False
+    """Counts `by` more for each key, which may come several times; False: there was no room, and none is counted."""
+    if len(keys) and keys.max() >= len(counts):
+        return False
     for k in keys:
         counts[k] += by
     return True

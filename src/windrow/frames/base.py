@@ -43,13 +43,14 @@ class Frame(ABC):
 
     def column(self, name: str) -> Column:
         """The column as arrays, without a copy where its type allows."""
-        if name not in self._columns:
-            native = self._native(self._known(name))
+        column = self._columns.get(name)
+        if column is None:
+            native = self._native(name if name in self.names else self._known(name))
             try:
-                self._columns[name] = self._read(native)
+                column = self._columns[name] = self._read(native)
             except WindrowError as error:
                 raise WindrowError(f"column {name!r}: {error}") from None
-        return self._columns[name]
+        return column
 
     def outline(self, name: str) -> Column:
         """The column's kind, type and mask; its values may be missing where they would have to be made into objects."""

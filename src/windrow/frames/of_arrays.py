@@ -11,8 +11,14 @@ import numpy as np
 from windrow.engine.inputs import Column, column_of, object_array, read_columns
 from windrow.errors import WindrowError
 from windrow.frames.base import Frame, Key
-from windrow.frames.outputs import fitted, hashable, listed
+from windrow.frames.outputs import Instants, Output, Values, fitted, hashable, listed
 from windrow.frames.times import EPOCH_UTC
+
+
+def _read(values: Any) -> Column:
+    if type(values) is np.ndarray and values.dtype != object:
+        return column_of(values)
+    return read_columns((values,))[0]
 
 
 class ArrayFrame(Frame):
@@ -33,6 +39,7 @@ class ArrayFrame(Frame):
         super().__init__(list(data), next(iter(lengths.values()), 0))
 
     library = "arrays"
+    _read = staticmethod(_read)
 
     def _outline(self) -> Any:
         return [(name, self.column(name).dtype.str) for name in self.names]
@@ -52,15 +59,25 @@ class ArrayFrame(Frame):
     def _native(self, name: str) -> Any:
         return self.data[name]
 
-    def _read(self, native: Any) -> Column:
-        return _read(native)
-
     def _type(self, name: str) -> tuple[Any, Any]:
         return self.column(name).dtype, None
 
     def _key(self, name: str) -> Key:
         column = self.column(name)
         return Key(column.values if column.values.dtype != object else hashable(column.values), column.mask)
+
+    def _made(self, name: str, output: Output) -> Any:
+        """Numbers that are of the wanted type already are the column; most are, and a small result costs little else."""
+        if isinstance(output, Instants):
+            array, wanted = output.values, output.like.native.dtype if output.like.native.kind == "integer" else None
+        elif isinstance(output, Values):
+            array = output.array
+            wanted = array.dtype if output.like is None else getattr(self.data.get(output.like), "dtype", None)
+        else:
+            return super()._made(name, output)
+        if output.mask is None and type(array) is np.ndarray and array.dtype.char in "dl?" and array.dtype is wanted:
+            return array
+        return super()._made(name, output)
 
     def _take(self, native: Any, positions: np.ndarray) -> np.ndarray:
         if isinstance(native, np.ndarray) and not isinstance(native, np.ma.MaskedArray):
@@ -94,12 +111,6 @@ class ArrayFrame(Frame):
 
     def _beside(self, columns: dict[str, Any]) -> dict[str, Any]:
         return {**self.data, **columns}
-
-
-def _read(values: Any) -> Column:
-    if type(values) is np.ndarray and values.dtype != object:
-        return column_of(values)
-    return read_columns((values,))[0]
 
 
 def _plain_type(values: Any) -> np.dtype:

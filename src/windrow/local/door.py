@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from windrow.engine.grouping import factorize
-from windrow.engine.inputs import Column, object_array
+from windrow.engine.inputs import Column
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.engine.walks import LOWEST as NEVER
 from windrow.errors import WindrowError
@@ -64,16 +64,17 @@ class Door:
             missing[good] = False
             rejected = np.flatnonzero(missing)
         at: np.ndarray | slice = slice(None) if good is None else good
-        late = _NO_ROWS
-        newest = self._newest(times)
-        if not self._all_in_time(times, newest):
-            in_time = self._in_time(times)
-            rows = np.arange(frame.rows) if good is None else good
-            at, late, times = rows[in_time], rows[~in_time], times[in_time]
+        late, newest, watermark = _NO_ROWS, self.newest, self.watermark
+        if self.query.time is not None and len(times):
+            one = len(times) == 1
+            newest = max(newest, int(times[0] if one else times.max()))
+            watermark = max(watermark, newest - self.query.lateness * self.ticks)
+            if (times[0] if one else times.min()) < watermark:  # it may be late: surely, had the newest come first
+                in_time = self._in_time(times)
+                rows = np.arange(frame.rows) if good is None else good
+                at, late, times = rows[in_time], rows[~in_time], times[in_time]
         admitted = self._plain(frame, at, times) if len(times) else None
-        self.newest = newest
-        if self.query.time is not None and newest != NEVER:
-            self.watermark = max(self.watermark, newest - self.query.lateness * self.ticks)
+        self.newest, self.watermark = newest, watermark
         return admitted, late, rejected
 
     def nothing(self) -> Held:
@@ -95,19 +96,6 @@ class Door:
             raise WindrowError(f"column '{self.query.time}' came in microseconds before, and has finer times now")
         return times.values // 1000
 
-    def _newest(self, times: np.ndarray) -> int:
-        """The newest time seen, these included."""
-        if self.query.time is None or not len(times):
-            return self.newest
-        return max(self.newest, int(times[0] if len(times) == 1 else times.max()))
-
-    def _all_in_time(self, times: np.ndarray, newest: int) -> bool:
-        """Whether no row can be late: not even if the newest of them had come first."""
-        if self.query.time is None or not len(times):
-            return True
-        oldest = int(times[0] if len(times) == 1 else times.min())
-        return oldest >= max(newest - self.query.lateness * self.ticks, self.watermark)
-
     def _in_time(self, times: np.ndarray) -> np.ndarray:
         """Which rows are not late: a row is late by what was seen before it."""
         seen = np.maximum.accumulate(np.concatenate([[self.newest], times]))
@@ -120,11 +108,12 @@ class Door:
         """Rows as plain columns, of the types that the first rows had."""
         columns, kinds = {}, self.kinds
         for name in self._kept(frame):
-            column = frame.column(name)
+            column = columns[name] = frame.column(name)
             known = kinds.get(name)
             if known is None:
-                known = kinds[name] = column.kind, column.dtype
-            columns[name] = coerced(name, column, *known)
+                kinds[name] = column.kind, column.dtype
+            elif column.dtype is not known[1] or column.kind != known[0]:
+                columns[name] = coerced(name, column, *known)
         codes = self._codes(frame)
         if isinstance(at, slice):
             return Held(codes, times, columns)
@@ -138,9 +127,9 @@ class Door:
             return np.zeros(frame.rows, np.int64)
         outlines = [frame.outline(name) for name in by]
         if are_integers(outlines):
-            return self.keys.number([frame.column(name) for name in by])
+            return self.keys.number(outlines)
         codes, rows = factorize(frame.keys(by))
-        return self.keys.number([_objects(frame.objects(name, rows)) for name in by])[codes]
+        return self.keys.number_objects([frame.objects(name, rows) for name in by])[codes]
 
     def _kept(self, frame: Frame) -> tuple[str, ...]:
         """The columns that are kept."""
@@ -153,7 +142,3 @@ class Door:
             for name in kept:
                 frame.check(name)
         return kept
-
-
-def _objects(values: list) -> Column:
-    return Column(object_array(values), None, np.dtype(object))

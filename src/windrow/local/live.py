@@ -179,7 +179,7 @@ class Live:
     def _tidy(self) -> None:
         """Forgets labels that nothing refers to, where there are twice as many as were needed last."""
         state = self.state
-        if state is not None and not state.stored:  # what a store refers to is not known here
+        if self.labels.values and state is not None and not state.stored:  # what a store refers to is not known here
             self.labels.tidy_columns(lambda: label_columns(state))
 
     def _check_open(self) -> None:
@@ -373,18 +373,18 @@ class Live:
         """The key of each result; each different one is made into a value of the library's own once."""
         if not self.query.by:
             return {}
-        used, at = (code, np.zeros(1, np.int64)) if len(code) == 1 else np.unique(code, return_inverse=True)
+        used, at = (code, code) if len(code) <= 1 else np.unique(code, return_inverse=True)
         columns: dict[str, Output] = {}
         for name, values in zip(self.query.by, self.door.keys.columns(used), strict=True):
             array = values if isinstance(values, np.ndarray) else object_array(values)
             different = Values(array, None, name if name in self.template.names else None)
-            columns[name] = frames.repeated(self.template, name, different, at)
+            columns[name] = different if len(code) <= 1 else frames.repeated(self.template, name, different, at)
         return columns
 
 
 def _as_columns(rows: Any) -> Any:
     """A dict of single values becomes one of lists of one value; anything else stays."""
-    if not isinstance(rows, Mapping) or not rows:
+    if not isinstance(rows, (dict, Mapping)) or not rows:  # a dict is told at once
         return rows
     for value in rows.values():
         if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):

@@ -181,11 +181,7 @@ class State:
 
     def due_keys(self, until: int) -> np.ndarray:
         """The keys that are due by then, ascending. Until the step is over, the heap can take them back."""
-        keys, times = self.due.pop(until)
-        if not len(keys):
-            return keys
-        keys = keys[self.table.words[keys, DUE] == times]
-        return np.unique(keys) if len(keys) > 1 else keys
+        return self.due.pop(self.table.words, DUE, until)
 
     def schedule(self, keys: np.ndarray) -> None:
         """Finds out when the keys are due next."""
@@ -201,7 +197,7 @@ class State:
         """Those of the keys that may be forgotten. A key that is due at some time is none of them."""
         if self.counted or self.newest or self.stored:  # a snapshot may refer to what a key has in a store
             return keys[:0]
-        keys = keys[self.table.words[keys, DUE] == HIGHEST]
+        keys = keys[self.table.words[:, DUE].take(keys) == HIGHEST]
         for name, window in self.plan.windows.items():
             if len(keys):
                 keys = keys[window.idle(self.walks[name], keys)]

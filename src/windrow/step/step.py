@@ -43,7 +43,7 @@ class Given:
         if self.slices is not None:
             mine = self.slices[g]
             return (tuple(ready(column) for column in mine) if windows.form.compiled else mine), ()
-        return arrays(windows.form, self.read(group))
+        return arrays(windows.form, [self.columns[column] for column in group.columns])
 
 
 def step(

@@ -131,8 +131,7 @@ class Periodic(Window):
 
     def _facts(self, dtype: np.dtype, values: np.ndarray) -> tuple:
         """Range, every, origin and the least window's number, as the walk takes them; an error where edges overflow."""
-        number = dtype.type
-        if number is np.float64:
+        if dtype.kind == "f":
             size, every, origin = float(self.range), float(self.every), float(self.origin)
             reach = float(np.abs(values).max(initial=0.0))
             if not (reach + abs(origin) + size) / every <= FLOAT_WINDOWS:
@@ -140,7 +139,7 @@ class Periodic(Window):
                     f"values up to {reach:g} are too far from 0 for windows of {size:g} every {every:g}: "
                     "floats do not tell their edges apart"
                 )
-            return number(size), number(every), number(origin), np.int64(-HIGHEST)
+            return size, every, origin, -HIGHEST
         size, every = int(self.range), int(self.every)
         shift, origin = divmod(int(self.origin), every)  # an origin near 0: no edge lies farther out than a value needs
         least = shift if self.measure == ROWS else -HIGHEST
@@ -153,7 +152,7 @@ class Periodic(Window):
         reach = size + 2 * every
         if low - reach < LOWEST or high + reach > HIGHEST:
             check_room(low - reach, high + reach, f"windows of {size} every {every}")
-        return number(size), number(every), number(origin), np.int64(least)
+        return size, every, origin, least
 
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         when = np.empty(len(keys), np.int64)
