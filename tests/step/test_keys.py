@@ -25,7 +25,7 @@ def objects(values: list) -> Column:
     return Column(object_array(values), None, np.dtype(object))
 
 
-def number(keys: Keys, columns: list[Column]) -> np.ndarray:
+def numbered(keys: Keys, columns: list[Column]) -> np.ndarray:
     """As a push does it."""
     return keys.number(columns) if are_integers(columns) else keys.number_objects([c.objects() for c in columns])
 
@@ -60,7 +60,7 @@ def numbers_stay(data: st.DataObject, width: int) -> None:
             rows = [("text",) * width]
             columns = [objects(["text"]) for _ in range(width)]
         before, known = keys.all().tolist(), dict(model.keys)
-        model.check(rows, number(keys, columns))
+        model.check(rows, numbered(keys, columns))
         if data.draw(st.booleans()):
             keys.rollback()
             model.keys = known
@@ -82,8 +82,8 @@ def test_nan_and_null_are_one_key_each() -> None:
     keys = Keys(1)
     floats = Column(np.array([np.nan, 1.0, np.nan]), np.array([True, True, True]), np.dtype(float))
     nulls = Column(np.array([0.0, 1.0, np.nan]), np.array([False, True, True]), np.dtype(float))
-    assert number(keys, [floats]).tolist() == [0, 1, 0]
-    assert number(keys, [nulls]).tolist() == [2, 1, 0]
+    assert numbered(keys, [floats]).tolist() == [0, 1, 0]
+    assert numbered(keys, [nulls]).tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize("few", [0, 10**6])
@@ -101,7 +101,7 @@ def test_a_key_that_is_there_twice_is_an_error(few: int, monkeypatch: pytest.Mon
 
 def test_many_keys_of_one_push_are_told_apart() -> None:
     keys, values = Keys(1), np.random.default_rng(3).integers(-(2**63), 2**63 - 1, 50_000)
-    numbers = number(keys, [integers(np.concatenate([values, values]))])
+    numbers = numbered(keys, [integers(np.concatenate([values, values]))])
     assert np.array_equal(numbers[:50_000], numbers[50_000:]) and len(keys) == len(set(values.tolist()))
     assert np.array_equal(keys.column(numbers[:50_000], 0), values)
 
@@ -112,10 +112,10 @@ def test_keys_that_are_no_integers_are_looked_through_once(monkeypatch: pytest.M
     for first in ([objects(["text"])], [integers(range(10)), objects(["text"])]):
         keys, asked = Keys(1), []
         for column in first:
-            number(keys, [column])
+            numbered(keys, [column])
         monkeypatch.setattr(Keys, "_to_integers", lambda self, go=Keys._to_integers: (asked.append(1), go(self)))
         for begin in range(0, 100, 10):
-            numbers = number(keys, [integers(range(begin, begin + 10))])
+            numbers = numbered(keys, [integers(range(begin, begin + 10))])
             assert keys.column(numbers, 0) == list(range(begin, begin + 10))
         assert len(asked) <= 1
         monkeypatch.undo()

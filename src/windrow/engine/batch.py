@@ -7,6 +7,7 @@ The window comes as a `WindowState`, and the state after the batch goes back wit
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any

@@ -31,12 +31,15 @@ class Due:
         self.times, self.keys = grown(self.times, n), grown(self.keys, n)
         _push(self.times, self.keys, self.size, keys, times)
 
-    def schedule(self, words: np.ndarray, column: int, keys: np.ndarray, times: np.ndarray) -> None:
-        """Keys are due at these times, which the table has in a column; those for which that is news are pushed."""
+    def schedule(self, words: np.ndarray, column: int, keys: np.ndarray, times: np.ndarray) -> bool:
+        """Keys are due at these times, which the table has in a column; those for which that is news are pushed.
+
+        Whether some of them are due at no time.
+        """
         n = int(self.size[0]) + len(keys)
         if n > len(self.times):
             self.times, self.keys = grown(self.times, n), grown(self.keys, n)
-        _schedule(self.times, self.keys, self.size, words, column, keys, times)
+        return _schedule(self.times, self.keys, self.size, words, column, keys, times)
 
     def pop(self, words: np.ndarray, column: int, until: int) -> np.ndarray:
         """The keys that are due by this time, ascending: entries that the table's column does not know do not count."""
@@ -80,13 +83,16 @@ def _push(times, keys, size, new_keys, new_times):
 @cached
 @whole("numpy")
 def _schedule(times, keys, size, words, column, new_keys, new_times):
+    never = False
     for j in range(len(new_keys)):
         t, k = new_times[j], new_keys[j]
+        never |= t == HIGHEST
         if words[k, column] != t:
             words[k, column] = t
             if t < HIGHEST:
                 _sift_up(times, keys, size[0], t, k)
                 size[0] += 1
+    return never
 
 
 @cached

@@ -146,7 +146,8 @@ def first_state(prototype: Any) -> State:
 def state_of(window: Any) -> State:
     """What the attributes of an instance hold; `WindrowError` where a snapshot could not."""
     state = dict(getattr(window, "__dict__", ()))
-    for name in _slots(type(window)):
+    made: Any = type(window)
+    for name in _slots(made):
         if hasattr(window, name):
             state[name] = getattr(window, name)
     try:
@@ -198,15 +199,24 @@ def revived(made: type, state: State) -> Any:
 
 def _columns_read(made: type, columns: Mapping[str, Column]) -> tuple[str, ...] | None:
     """The columns that it reads, sorted; None: the code does not tell, it may be any."""
-    found: set[str] | None = set()
-    for method in ("discretize", "evict") if evicts(made) else ("discretize",):
-        names = read_by_method(made, method)
-        for name in names or ():
-            if name not in columns:
-                known = ", ".join(map(repr, columns))
-                raise WindrowError(f"{made.__name__}.{method} reads a column {name!r}; there are {known}")
-        found = None if found is None or names is None else found.union(names)
-    return None if found is None else tuple(sorted(found))
+    code: Any = getattr(made, "discretize", None), getattr(made, "evict", None)
+    methods, together = _read_by_methods(made, *code)
+    for method, name in methods:
+        if name not in columns:
+            known = ", ".join(map(repr, columns))
+            raise WindrowError(f"{made.__name__}.{method} reads a column {name!r}; there are {known}")
+    return together
+
+
+@lru_cache(256)
+def _read_by_methods(made: Any, *code: Any) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...] | None]:
+    """(each method with a column that it reads, all those columns); a class with other `code` is asked again."""
+    found = {
+        name: read_by_method(made, name) for name in (("discretize", "evict") if evicts(made) else ("discretize",))
+    }
+    pairs = tuple((method, name) for method, names in found.items() for name in names or ())
+    unknown = any(names is None for names in found.values())
+    return pairs, None if unknown else tuple(sorted({name for _, name in pairs}))
 
 
 def _run_plain(

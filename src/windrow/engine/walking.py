@@ -153,7 +153,8 @@ def walk(step: Callable, state: WalkState, facts: tuple, runs: Runs, rows: tuple
     n, room = len(runs.key), cuts + 64
     state.begin(runs.key)
     by_run = np.zeros((5, n + 1), np.int64)
-    out = Out(*np.empty((4, room), np.int64), *np.empty((2, room), state.dtype), np.empty(room, bool), *by_run)
+    places, edges = np.empty((4, room), np.int64), np.empty((2, room), state.dtype)
+    out = Out._make([*places, *edges, np.empty(room, bool), *by_run])
     at = np.array([0, -1, 0, 0, 0])  # run, row, cuts, windows, peak of the run
     while (how := step(facts, runs, rows, state.known(), out, at)) != DONE:
         if how == NO_ROOM:

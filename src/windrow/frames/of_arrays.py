@@ -15,12 +15,6 @@ from windrow.frames.outputs import Instants, Output, Values, fitted, hashable, l
 from windrow.frames.times import EPOCH_UTC
 
 
-def _read(values: Any) -> Column:
-    if type(values) is np.ndarray and values.dtype != object:
-        return column_of(values)
-    return read_columns((values,))[0]
-
-
 class ArrayFrame(Frame):
     """Columns as they were given; new ones are NumPy arrays, masked where there are nulls."""
 
@@ -39,7 +33,6 @@ class ArrayFrame(Frame):
         super().__init__(list(data), next(iter(lengths.values()), 0))
 
     library = "arrays"
-    _read = staticmethod(_read)
 
     def _outline(self) -> Any:
         return [(name, self.column(name).dtype.str) for name in self.names]
@@ -59,6 +52,12 @@ class ArrayFrame(Frame):
     def _native(self, name: str) -> Any:
         return self.data[name]
 
+    @staticmethod
+    def _read(native: Any) -> Column:
+        if type(native) is np.ndarray and native.dtype != object:
+            return column_of(native)
+        return read_columns((native,))[0]
+
     def _type(self, name: str) -> tuple[Any, Any]:
         return self.column(name).dtype, None
 
@@ -67,7 +66,7 @@ class ArrayFrame(Frame):
         return Key(column.values if column.values.dtype != object else hashable(column.values), column.mask)
 
     def _made(self, name: str, output: Output) -> Any:
-        """Numbers that are of the wanted type already are the column; most are, and a small result costs little else."""
+        """Numbers that are of the wanted type already are the column, at no cost."""
         if isinstance(output, Instants):
             array, wanted = output.values, output.like.native.dtype if output.like.native.kind == "integer" else None
         elif isinstance(output, Values):
@@ -83,7 +82,7 @@ class ArrayFrame(Frame):
         if isinstance(native, np.ndarray) and not isinstance(native, np.ma.MaskedArray):
             array, mask = native, None
         else:
-            column = _read(native)
+            column = self._read(native)
             array, mask = column.restored(column.values), column.mask
         gone = positions < 0
         if len(array) == 0:  # nothing to point at: all are null
@@ -115,7 +114,7 @@ class ArrayFrame(Frame):
 
 def _plain_type(values: Any) -> np.dtype:
     """The type that `_read` tells."""
-    return values.dtype if type(values) is np.ndarray and values.dtype != object else _read(values).dtype
+    return values.dtype if type(values) is np.ndarray and values.dtype != object else ArrayFrame._read(values).dtype
 
 
 def _finished(array: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

@@ -60,7 +60,6 @@ class Live:
         self.state: State | None = None  # begun with the first rows, which tell the types
         self.last = {name: LastAnswers() for name in query.windows}  # for changes_only
         self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
-        self.forgets = not query.changes_only
         self._done: np.ndarray | None = None  # the keys of a step that is over and has not been committed yet
 
     @property
@@ -212,33 +211,35 @@ class Live:
             for last in self.last.values():
                 last.rollback()
             raise
-        new = self._commit()
-        if self.state is not None and not self.closed:
-            self._forget(self.state, *new)
+        touched, new, some_rest = self._commit()
+        if self.state is not None and not self.closed and (some_rest or len(new)):
+            self._forget(self.state, touched, new)
         return result
 
-    def _commit(self) -> tuple[np.ndarray, np.ndarray]:
-        """The step stays, and its keys are due anew; which it touched, and which are new. Can be done twice."""
-        touched = self._done
+    def _commit(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The step stays, and its keys are due anew. Can be done twice.
+
+        Which keys it touched, which of them are new, and whether some are due at no time.
+        """
+        touched, some_rest = self._done, False
         if touched is None:
-            return _NO_KEYS, _NO_KEYS
-        for last in self.last.values():
-            last.commit()
+            return _NO_KEYS, _NO_KEYS, False
+        if self.query.changes_only:
+            for last in self.last.values():
+                last.commit()
         new = self.door.keys.commit()
         self.pending.commit()
         if self.state is not None:
             self.state.commit()
             if not self.closed:
-                self.state.schedule(touched)
+                some_rest = self.state.schedule(touched) and not self.query.changes_only
         self._done = None
-        return touched, new
+        return touched, new, some_rest
 
     def _forget(self, state: State, touched: np.ndarray, unused: np.ndarray) -> None:
         """Forgets keys about which nothing is left to know: of the new ones those whose rows were all late."""
-        if not len(touched) and not len(unused):
-            return
         keys = self.door.keys
-        idle = state.idle(touched) if self.forgets else touched[:0]
+        idle = touched[:0] if self.query.changes_only else state.idle(touched)
         if len(unused):
             unused = np.setdiff1d(unused, touched, assume_unique=True)
         if (len(idle) or len(unused)) and self.pending.runs:

@@ -60,7 +60,7 @@ class Pending:
     @property
     def oldest(self) -> int | None:
         """The least time of a row that waits."""
-        return min((int(run.rows.times[run.start]) for run in self.runs), default=None)
+        return min([int(run.rows.times[run.start]) for run in self.runs], default=None)
 
     def passed(self, rows: Held | None, until: int, inclusive: bool) -> Held | None:
         """Of these rows and those that wait, the ones before a time (or at it), in the order in which they came.

@@ -183,15 +183,15 @@ class State:
         """The keys that are due by then, ascending. Until the step is over, the heap can take them back."""
         return self.due.pop(self.table.words, DUE, until)
 
-    def schedule(self, keys: np.ndarray) -> None:
-        """Finds out when the keys are due next."""
+    def schedule(self, keys: np.ndarray) -> bool:
+        """Finds out when the keys are due next. Whether some may be `idle`."""
         if not self.timed:
-            return
+            return True
         name, window = self.timed[0]
         when = window.due(self.walks[name], keys)
         for name, window in self.timed[1:]:
             when = np.minimum(when, window.due(self.walks[name], keys))
-        self.due.schedule(self.table.words, DUE, keys, when)
+        return self.due.schedule(self.table.words, DUE, keys, when)
 
     def idle(self, keys: np.ndarray) -> np.ndarray:
         """Those of the keys that may be forgotten. A key that is due at some time is none of them."""
