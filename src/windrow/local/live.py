@@ -59,6 +59,7 @@ class Live:
         self.labels = Labels()
         self.state: State | None = None  # begun with the first rows, which tell the types
         self.last = {name: LastAnswers() for name in query.windows}  # for changes_only
+        self.per_row = query.per_row
         self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
         self._done: np.ndarray | None = None  # the keys of a step that is over and has not been committed yet
 
@@ -192,7 +193,7 @@ class Live:
         mine = self._counts.copy(), self._out, self.closed, self.template, self.state
         at_door = door.newest, door.watermark, door.times, len(door.kinds)
         waiting = pending.before()
-        lengths = {name: len(values) for name, values in labels.values.items()}
+        lengths = labels.lengths()
         try:
             result = action(*arguments)
             self._done = _NO_KEYS if self.state is None else self.state.touched
@@ -305,7 +306,7 @@ class Live:
         columns = {name: ordered.column(name) for name in state.plan.arrangement.columns()}
         keys = door.keys.all() if self.closed else None
         results = step(state, rows, columns, self._until(), self.closed, keys)
-        return self._by_row(ready, ordered, results) if self.query.per_row else self._once(results.ended)
+        return self._by_row(ready, ordered, results) if self.per_row else self._once(results.ended)
 
     def _until(self) -> int:
         """How far event time has come for the windows: rows that wait for peers are still to be taken in."""

@@ -76,17 +76,17 @@ def step(
     runs_begin, runs_end = _runs(own, begin, every, len(rows))
     if keep:
         state.begin(every)
-    measures = dict(rows.measures)
-    words = state.table.words
+    words, full = state.table.words, rows
+    if state.counted or not keep:
+        full = StepRows(rows.key, dict(rows.measures), rows.readable, rows.last, keep)
     if state.counted:
-        measures[ROWS] = np.empty(len(rows), np.int64)
-        number_rows(words, COUNT, every, runs_begin, runs_end, measures[ROWS])
-    full = StepRows(rows.key, measures, rows.readable, rows.last, keep)
+        numbers = full.measures[ROWS] = np.empty(len(rows), np.int64)
+        number_rows(words, COUNT, every, runs_begin, runs_end, numbers)
     newest = {}
     for measure, word in state.newest.items():
         filled = runs_end > runs_begin
         newest[measure] = words[every, word].view(plan.dtypes[measure])
-        newest[measure][filled] = measures[measure][runs_end[filled] - 1]
+        newest[measure][filled] = rows.measures[measure][runs_end[filled] - 1]
     given = Given(columns, slices)
     by_row: dict[str, dict[str, Answer]] = {}
     ended: dict[str, Ended] = {}

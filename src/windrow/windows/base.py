@@ -45,7 +45,7 @@ class StepRows:
     """The rows of a step, sorted by key and in order within each."""
 
     key: np.ndarray
-    measures: Mapping[Measure, np.ndarray]  # event time, row numbers, columns
+    measures: dict[Measure, np.ndarray]  # event time, row numbers, columns
     readable: Mapping[str, Column]  # what predicates and user-defined windows see; read when asked for
     last: Mapping[Measure, np.ndarray] = field(default_factory=dict)  # of slices instead of rows: their newest values
     keep: bool = True  # the step can be taken back
