@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from windrow.engine.threads import ONE, Threads, ranges
 from windrow.errors import WindrowError
 
 ARROW_NUMBERS = ("bool", "float", "double", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 
 
+#: rows that one of several threads looks through at a time
+PART = 1 << 18
 #: NaT as a number, the least there is
 NAT = -(2**63)
 #: as many values as a small push has: making them anew takes longer than all else that is done with them
@@ -92,7 +95,7 @@ def _column(given: Any) -> Column:
     return column_of(*_array(given))
 
 
-def column_of(array: np.ndarray, mask: np.ndarray | None = None) -> Column:
+def column_of(array: np.ndarray, mask: np.ndarray | None = None, threads: Threads = ONE) -> Column:
     """A column from an array of any type; NaT is null, NaN is not."""
     if array.ndim != 1:
         raise WindrowError(f"a column has one dimension, not {array.ndim}")
@@ -101,7 +104,7 @@ def column_of(array: np.ndarray, mask: np.ndarray | None = None) -> Column:
         return Column(array, mask, dtype)
     if dtype.kind in "mM":
         array = array.astype(dtype.newbyteorder("="), copy=False).view(np.int64)
-        if len(array) and array.min() == NAT:
+        if NAT in threads.map(lambda part: int(array[slice(*part)].min()), ranges(len(array), PART)):
             there = array != NAT
             mask = there if mask is None else mask & there
     elif dtype.kind == "u" and dtype.itemsize == 8:

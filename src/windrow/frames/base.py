@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from windrow.engine.inputs import Column
+from windrow.engine.threads import ONE, Threads
 from windrow.errors import WindrowError
 from windrow.frames.outputs import Instants, Labels, Output, Taken, Values
 from windrow.frames.times import Times, read_times, stamps
@@ -31,6 +32,8 @@ class Key(NamedTuple):
 
 class Frame(ABC):
     """Columns by name. A library's part is to read its own columns and to make new ones of its own kind."""
+
+    threads: Threads = ONE  # that large columns are read by
 
     def __init__(self, names: Sequence[str], rows: int) -> None:
         self.names = tuple(names)

@@ -52,10 +52,9 @@ class ArrayFrame(Frame):
     def _native(self, name: str) -> Any:
         return self.data[name]
 
-    @staticmethod
-    def _read(native: Any) -> Column:
+    def _read(self, native: Any) -> Column:
         if type(native) is np.ndarray and native.dtype != object:
-            return column_of(native)
+            return column_of(native, None, self.threads)
         return read_columns((native,))[0]
 
     def _type(self, name: str) -> tuple[Any, Any]:
@@ -93,8 +92,12 @@ class ArrayFrame(Frame):
     def _make(self, array: np.ndarray, mask: np.ndarray | None, like: Any) -> np.ndarray:
         if array.dtype == object:
             array = object_array(listed(array, mask))
-        dtype = array.dtype if like is None else _plain_type(like)
+        dtype = array.dtype if like is None else self._plain_type(like)
         return _finished(array if dtype.kind == "O" else fitted(array, mask, dtype), mask)
+
+    def _plain_type(self, values: Any) -> np.dtype:
+        """The type that `_read` tells."""
+        return values.dtype if type(values) is np.ndarray and values.dtype != object else self._read(values).dtype
 
     def _stamps(self, array: np.ndarray, mask: np.ndarray | None, native: Any, exact: bool) -> np.ndarray:
         if native.kind == "integer":
@@ -110,11 +113,6 @@ class ArrayFrame(Frame):
 
     def _beside(self, columns: dict[str, Any]) -> dict[str, Any]:
         return {**self.data, **columns}
-
-
-def _plain_type(values: Any) -> np.dtype:
-    """The type that `_read` tells."""
-    return values.dtype if type(values) is np.ndarray and values.dtype != object else ArrayFrame._read(values).dtype
 
 
 def _finished(array: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

@@ -54,7 +54,7 @@ class LibraryFrame(Frame):
             if array.dtype != object:
                 return column_of(array, there)
         elif dtype in (nw.Datetime, nw.Date, nw.Duration):
-            return column_of(series.to_numpy(), there)
+            return column_of(series.to_numpy(), there, self.threads)
         elif dtype in (nw.String, nw.Binary, nw.Decimal, nw.Time):
             objects = np.array(series.to_numpy(), object)  # quicker than a list; a copy, as nulls are set
             if there is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from windrow import frames
 from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column
-from windrow.engine.threads import Threads, wanted
+from windrow.engine.threads import ONE, Threads, wanted
 from windrow.frames import Frame, Output
 from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, take_in
@@ -30,6 +31,16 @@ from windrow.windows.kinds import scaled
 TOGETHER = 1 << 24
 
 
+@contextlib.contextmanager
+def _threads(query: Query, frame: Frame) -> Iterator[Threads]:
+    """The threads of a run, which read the frame's columns, too."""
+    with Threads(wanted(query.threads, frame.rows)) as frame.threads:
+        try:
+            yield frame.threads
+        finally:
+            frame.threads = ONE
+
+
 class Local:
     """Runs queries over tables that are in memory."""
 
@@ -38,7 +49,7 @@ class Local:
 
     def run(self, query: Query, data: Any) -> tuple[Any, Report]:
         frame = frames.read(data)
-        with Threads(wanted(query.threads, frame.rows)) as threads:
+        with _threads(query, frame) as threads:
             run = self._batch(query, frame, threads)
             result, rows_out = run.by_row() if query.per_row else run.once()
         return result, Report(frame.rows, rows_out, 0, run.intake.rejected)
@@ -65,7 +76,7 @@ class Local:
         if data is None:
             return explain(query, None, {}, 0, 0)
         frame = frames.read(data)
-        with Threads(wanted(query.threads, frame.rows)) as threads:
+        with _threads(query, frame) as threads:
             run = self._batch(query, frame, threads)
             run.by_row() if query.per_row else run.once()
         return explain(query, run.arrangement, run.seen, frame.rows, len(run.intake.keys), threads.count)
