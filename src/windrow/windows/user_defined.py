@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from windrow.engine.table import Table
-from windrow.engine.user_windows import Asked, Clock, discretize_rows, first_state
+from windrow.engine.user_windows import Asked, Clock, discretize_rows
 from windrow.engine.walking import (
     BASE,
     DONE,
@@ -30,6 +30,7 @@ from windrow.engine.walking import (
     walker,
 )
 from windrow.engine.walks import HIGHEST
+from windrow.engine.window_states import first_state
 from windrow.errors import WindrowError
 from windrow.windows.base import ROWS, TIME, Measure, StepRows, Window
 
