@@ -37,6 +37,7 @@ COLUMNS = {
     "peers": {"kind", "library", "mrows"},
     "keys": {"keys", "mrows"},
     "pushes": {"case", "held", "rows", "micros"},
+    "tables": {"case", "keys", "threads", "rows", "mrows"},
     "start-up": {"what", "seconds"},
     "stream-state": {"range", "entries", "kilobytes", "ms"},
     "constant-size": {"kind", "window", "structure", "ns_a_row"},

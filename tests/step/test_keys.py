@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from windrow.engine.inputs import Column, object_array
 from windrow.step import keys as keys_module
-from windrow.step.keys import Keys
+from windrow.step.keys import Keys, are_integers
 
 NUMBERS = st.integers(-3, 12) | st.integers(-(2**63), 2**63 - 1)
 
@@ -23,6 +23,11 @@ def integers(values: Any) -> Column:
 
 def objects(values: list) -> Column:
     return Column(object_array(values), None, np.dtype(object))
+
+
+def numbered(keys: Keys, columns: list[Column]) -> np.ndarray:
+    """As a push does it."""
+    return keys.number(columns) if are_integers(columns) else keys.number_objects([c.objects() for c in columns])
 
 
 class Model:
@@ -55,7 +60,7 @@ def numbers_stay(data: st.DataObject, width: int) -> None:
             rows = [("text",) * width]
             columns = [objects(["text"]) for _ in range(width)]
         before, known = keys.all().tolist(), dict(model.keys)
-        model.check(rows, keys.number(columns))
+        model.check(rows, numbered(keys, columns))
         if data.draw(st.booleans()):
             keys.rollback()
             model.keys = known
@@ -77,8 +82,8 @@ def test_nan_and_null_are_one_key_each() -> None:
     keys = Keys(1)
     floats = Column(np.array([np.nan, 1.0, np.nan]), np.array([True, True, True]), np.dtype(float))
     nulls = Column(np.array([0.0, 1.0, np.nan]), np.array([False, True, True]), np.dtype(float))
-    assert keys.number([floats]).tolist() == [0, 1, 0]
-    assert keys.number([nulls]).tolist() == [2, 1, 0]
+    assert numbered(keys, [floats]).tolist() == [0, 1, 0]
+    assert numbered(keys, [nulls]).tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize("few", [0, 10**6])
@@ -96,7 +101,7 @@ def test_a_key_that_is_there_twice_is_an_error(few: int, monkeypatch: pytest.Mon
 
 def test_many_keys_of_one_push_are_told_apart() -> None:
     keys, values = Keys(1), np.random.default_rng(3).integers(-(2**63), 2**63 - 1, 50_000)
-    numbers = keys.number([integers(np.concatenate([values, values]))])
+    numbers = numbered(keys, [integers(np.concatenate([values, values]))])
     assert np.array_equal(numbers[:50_000], numbers[50_000:]) and len(keys) == len(set(values.tolist()))
     assert np.array_equal(keys.column(numbers[:50_000], 0), values)
 
@@ -107,10 +112,10 @@ def test_keys_that_are_no_integers_are_looked_through_once(monkeypatch: pytest.M
     for first in ([objects(["text"])], [integers(range(10)), objects(["text"])]):
         keys, asked = Keys(1), []
         for column in first:
-            keys.number([column])
+            numbered(keys, [column])
         monkeypatch.setattr(Keys, "_to_integers", lambda self, go=Keys._to_integers: (asked.append(1), go(self)))
         for begin in range(0, 100, 10):
-            numbers = keys.number([integers(range(begin, begin + 10))])
+            numbers = numbered(keys, [integers(range(begin, begin + 10))])
             assert keys.column(numbers, 0) == list(range(begin, begin + 10))
         assert len(asked) <= 1
         monkeypatch.undo()

@@ -7,6 +7,7 @@ The window comes as a `WindowState`, and the state after the batch goes back wit
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -18,7 +19,7 @@ from windrow.engine import blocks, driver, short_windows
 from windrow.engine.bounds import row_bounds, time_bounds
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.forms import Form, compiled_form
-from windrow.engine.inputs import Column, read_columns, read_keys, read_times
+from windrow.engine.inputs import Column, all_there, read_columns, read_keys, read_times
 from windrow.engine.kernel import CompilationFailed, cached_loop, mode_now, once
 from windrow.engine.paged import closed, is_open
 from windrow.engine.same_types import coerced, settled
@@ -352,11 +353,13 @@ def room_for(form: Form, n: int, every_window_has_rows: bool = False) -> tuple[t
     return out, tuple(np.ones(n, bool) for _ in form.checked)
 
 
-def arrays(form: Form, columns: Columns) -> tuple[tuple, tuple]:
+def arrays(form: Form, columns: Sequence[Column]) -> tuple[tuple, tuple]:
     """The columns as the form's drivers take them, and which of their values there are."""
     if form.compiled:
-        masks = [np.ones(len(c.values) if form.masked else 0, bool) if c.mask is None else c.mask for c in columns]
-        return tuple([_read_only(c.values) for c in columns]), tuple([_read_only(mask) for mask in masks])
+        masks = [
+            all_there(len(c.values) if form.masked else 0) if c.mask is None else _read_only(c.mask) for c in columns
+        ]
+        return tuple([_read_only(c.values) for c in columns]), tuple(masks)
     return tuple(c.objects() for c in columns), tuple(None for _ in columns)
 
 

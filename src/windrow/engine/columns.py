@@ -97,8 +97,9 @@ def write(slots: Any, i: int, partial: Any) -> None:
 
 def copied(store: Store) -> Store:
     """The same store in memory of its own."""
+    return Store(copied_slots(store.vals), copied_slots(store.aggs), store.links.copy(), store.mask)
 
-    def copy(slots: Any) -> Any:
-        return tuple(c.copy() for c in slots) if isinstance(slots, tuple) else slots.copy()
 
-    return Store(copy(store.vals), copy(store.aggs), store.links.copy(), store.mask)
+def copied_slots(slots: Any) -> Any:
+    """The same slots in memory of their own."""
+    return tuple(column.copy() for column in slots) if isinstance(slots, tuple) else slots.copy()

@@ -14,6 +14,8 @@ from windrow.engine.kernel import cached, whole
 from windrow.engine.table import grown
 from windrow.engine.walks import HIGHEST
 
+_NONE = np.empty(0, np.int64)
+
 
 class Due:
     """Keys by the event time at which they have to be looked at."""
@@ -29,23 +31,25 @@ class Due:
         self.times, self.keys = grown(self.times, n), grown(self.keys, n)
         _push(self.times, self.keys, self.size, keys, times)
 
-    def schedule(self, words: np.ndarray, column: int, keys: np.ndarray, times: np.ndarray) -> None:
-        """Keys are due at these times, which the table has in a column; those for which that is news are pushed."""
+    def schedule(self, words: np.ndarray, column: int, keys: np.ndarray, times: np.ndarray) -> bool:
+        """Keys are due at these times, which the table has in a column; those for which that is news are pushed.
+
+        Whether some of them are due at no time.
+        """
         n = int(self.size[0]) + len(keys)
         if n > len(self.times):
             self.times, self.keys = grown(self.times, n), grown(self.keys, n)
-        _schedule(self.times, self.keys, self.size, words, column, keys, times)
+        return _schedule(self.times, self.keys, self.size, words, column, keys, times)
 
-    def pop(self, until: int) -> tuple[np.ndarray, np.ndarray]:
-        """The entries up to this time: (keys, times)."""
+    def pop(self, words: np.ndarray, column: int, until: int) -> np.ndarray:
+        """The keys that are due by this time, ascending: entries that the table's column does not know do not count."""
         if not self.size[0] or self.times[0] > until:
-            return self.keys[:0], self.times[:0]
+            return _NONE
         _pop(self.times, self.keys, self.size, until)
-        return self._taken()
-
-    def _taken(self) -> tuple[np.ndarray, np.ndarray]:
         first, count = self.size.tolist()
-        return self.keys[first : first + count].copy(), self.times[first : first + count].copy()
+        keys = self.keys[first : first + count].copy()
+        n = _counting(words, column, keys, self.times[first : first + count])
+        return keys[:n] if n < 2 else np.unique(keys[:n])
 
     def commit(self) -> None:
         """What was taken out stays out."""
@@ -53,8 +57,9 @@ class Due:
 
     def rollback(self) -> None:
         """What was taken out since `commit` is put back."""
-        if self.size[1]:
-            self.push(*self._taken())
+        first, count = self.size.tolist()
+        if count:
+            self.push(self.keys[first : first + count].copy(), self.times[first : first + count].copy())
             self.size[1] = 0
 
 
@@ -78,13 +83,28 @@ def _push(times, keys, size, new_keys, new_times):
 @cached
 @whole("numpy")
 def _schedule(times, keys, size, words, column, new_keys, new_times):
+    never = False
     for j in range(len(new_keys)):
         t, k = new_times[j], new_keys[j]
+        never |= t == HIGHEST
         if words[k, column] != t:
             words[k, column] = t
             if t < HIGHEST:
                 _sift_up(times, keys, size[0], t, k)
                 size[0] += 1
+    return never
+
+
+@cached
+@whole("numpy")
+def _counting(words, column, keys, times):
+    """Moves the keys whose entries count to the front; how many there are."""
+    n = 0
+    for j in range(len(keys)):
+        if words[keys[j], column] == times[j]:
+            keys[n] = keys[j]
+            n += 1
+    return n
 
 
 @cached

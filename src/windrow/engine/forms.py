@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Form:
     narrow: Callable | None = None  # partial -> partial: to a sized form
     memo: dict = field(default_factory=dict, compare=False)
 
-    @property
+    @cached_property
     def compiled(self) -> bool:
         return self.dtypes is not None
 

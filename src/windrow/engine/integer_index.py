@@ -14,6 +14,7 @@ from windrow.engine.table import grown
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 #: entries of `counts`: numbers ever given, numbers that are free, numbers that are new
 GIVEN, FREE, NEW = 0, 1, 2
+_NONE = np.empty(0, np.int64)
 
 
 class IntegerIndex:
@@ -29,15 +30,12 @@ class IntegerIndex:
 
     def number(self, keys: np.ndarray) -> np.ndarray:
         """The number of each key; a key that is not known gets one."""
-        out = np.empty(len(keys), np.int64)
-        done = self._go_on(keys, 0, out)
-        while done < len(keys):
+        out, done = np.empty(len(keys), np.int64), 0
+        while True:
+            done = _number(keys, done, self.words, self.used, self.free, self.new, self.counts, self.slots, out)
+            if done == len(keys):
+                return out
             self._grow(2 * len(self.words))
-            done = self._go_on(keys, done, out)
-        return out
-
-    def _go_on(self, keys: np.ndarray, done: int, out: np.ndarray) -> int:
-        return _number(keys, done, self.words, self.used, self.free, self.new, self.counts, self.slots, out)
 
     def fill(self, keys: np.ndarray, free: list[int], new: list[int]) -> None:
         """Takes over keys that have the numbers 0, 1, 2 ... already; the numbers in `free` are nobody's."""
@@ -61,7 +59,10 @@ class IntegerIndex:
 
     def take_new(self) -> np.ndarray:
         """The numbers that were given since this was last asked."""
-        new = self.new[: self.counts[NEW]].copy()
+        count = self.counts[NEW]
+        if not count:
+            return _NONE
+        new = self.new[:count].copy()
         self.counts[NEW] = 0
         return new
 

@@ -10,6 +10,7 @@ The same loops run plain: there a key's cell is a tuple, its slots are lists, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -47,15 +48,19 @@ class Slots(Pool):
         super().__init__(dtypes)
         self.at = np.zeros(HEAD, np.int64)  # entry 1: whether writes are logged
         self.log = tuple(np.zeros(0, dtype) for dtype in dtypes)
+        self.arrays = *self.columns, self.at, *self.log  # as loops take them
+
+    def take(self, sizes: np.ndarray) -> np.ndarray:
+        bases = super().take(sizes)
+        self.arrays = *self.columns, self.at, *self.log
+        return bases
 
     def more_log(self, writes: int) -> None:
         """Room for more writes."""
         wanted = max(2 * len(self.log[0]), int(self.at[0]) + 2 * writes, 256)
         self.at, self.log = grown(self.at, HEAD + wanted), tuple(grown(column, wanted) for column in self.log)
         self.at[3] = min(len(self.at) - HEAD, len(self.log[0]))
-
-    def arrays(self) -> tuple:
-        return (*self.columns, self.at, *self.log)
+        self.arrays = *self.columns, self.at, *self.log
 
     def commit(self) -> None:
         self.at[0] = 0
@@ -86,7 +91,10 @@ class KeyedWindows:
     def __init__(self, table: Table, form: Form, algorithm: Algorithm) -> None:
         self.table, self.form, self.algorithm = table, keyed_form(form), algorithm
         self.partials: tuple[str, ...] = algorithm.partial_registers
-        self.slots: tuple[Slots, ...] = ()
+        self.slots: tuple[Slots, ...] = ()  # vals, aggs, links
+        self.used: tuple[Slots, ...] = ()  # those of them that the algorithm has any slots of
+        self._cells: Cells | None = None  # as long as words and arrays are the same
+        self._arrays: list[tuple] = []
         if not form.compiled:
             self.plain = PlainCells([], [])
             self.before: list[tuple] = []
@@ -99,6 +107,7 @@ class KeyedWindows:
         words = [0] * OWN + ints + none
         self.first, self.width = table.add(words), len(words)
         self.slots = Slots(form.dtypes), Slots(form.dtypes), Slots([np.int64])
+        self.used = tuple(slots for slots, size in zip(self.slots, algorithm.layout(8), strict=True) if size)
 
     @property
     def kernel(self) -> Operations:
@@ -140,14 +149,17 @@ class KeyedWindows:
             slots.give_up(self.word(keys, VALS + j), self.blocks_of(capacity, j))
 
     def word(self, keys: np.ndarray, word: int) -> np.ndarray:
-        return self.table.words[keys, self.first + word]
+        return self.table.words[:, self.first + word].take(keys)
 
     def cells(self) -> Any:
         """What the loops work on."""
         if not self.form.compiled:
             return self.plain
-        words = self.table.words
-        return Cells(words, words.shape[1], self.first, *(slots.arrays() for slots in self.slots))
+        words, arrays = self.table.words, [slots.arrays for slots in self.used]
+        if self._cells is None or self._cells.words is not words or not all(map(is_, self._arrays, arrays)):
+            parts = [slots.arrays if slots in self.used else () for slots in self.slots]
+            self._cells, self._arrays = Cells(words, words.shape[1], self.first, *parts), arrays
+        return self._cells
 
     # A step.
 
@@ -160,7 +172,7 @@ class KeyedWindows:
             for k, rows in zip(keys.tolist(), peak.tolist(), strict=True):
                 self._room_plain(k, rows)
             return
-        for slots in self.slots:
+        for slots in self.used:
             slots.at[1] = logs
         if _too_small(self.table.words, self.first + CAPACITY, keys, peak):
             small = np.flatnonzero(peak > self.word(keys, CAPACITY))
@@ -183,12 +195,12 @@ class KeyedWindows:
 
     def more_log(self, writes: int) -> None:
         """Room in the log, which is full."""
-        for slots in self.slots:
+        for slots in self.used:
             slots.more_log(writes)
 
     def commit(self) -> None:
         """The step stays."""
-        for slots in self.slots:
+        for slots in self.used:
             slots.commit()
         if not self.form.compiled:
             self.before = []
@@ -196,7 +208,7 @@ class KeyedWindows:
 
     def rollback(self) -> None:
         """The step is taken back; the table's words are its owner's to write back."""
-        for slots in self.slots:
+        for slots in self.used:
             slots.rollback()
         if not self.form.compiled:
             self._journal().rollback()

@@ -24,7 +24,7 @@ from windrow.aggregates.joins import Join, join
 from windrow.engine.algorithm import Algorithm
 from windrow.engine.batch import form_for
 from windrow.engine.forms import Form, plain_form
-from windrow.engine.inputs import Column
+from windrow.engine.inputs import Column, all_true
 from windrow.engine.kernel import whole
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_access import OWN, SLICE_E, plain_access
@@ -102,11 +102,12 @@ class PolicyState(WalkState):
         """
         lo, at = np.zeros(n, np.int64), np.array([0, -1])
         filled = runs.end > runs.begin
-        runs = PolicyRuns(*(np.ascontiguousarray(part[filled], np.int64) for part in runs))
+        if not all_true(filled):
+            runs = PolicyRuns(*(part[filled] for part in runs))
         given = {name: _numbers(columns[name]) for name in self.of.columns}
         if not given:  # aggregates that count rows still want a column
             given = {"": Column(np.zeros(n, bool), None, np.dtype(bool))}
-        loop = self._compiled_loop(given, runs)
+        loop = self._compiled_loop(given, runs, n)
         if loop is None or not self._run_compiled(loop, runs, given, lo, at, keep):
             self._run_plain(runs, given, lo, at, number, keep)
             if loop is not None:  # numba raised what Python does not
@@ -160,9 +161,9 @@ class PolicyState(WalkState):
     def _key(self) -> tuple:
         return "policy", key_of(self.evict), self.names
 
-    def _compiled_loop(self, given: Mapping[str, Column], runs: PolicyRuns) -> Callable | None:
+    def _compiled_loop(self, given: Mapping[str, Column], runs: PolicyRuns, rows: int) -> Callable | None:
         """The loop with the policy as it is now; None: not for numba, or not worth it."""
-        rows, trees = int((runs.end - runs.begin).sum()), self.columns
+        trees = self.columns
         if trees is None or (rows < SMALL and not self.compiled):
             return None
         key = self._key()
@@ -208,7 +209,7 @@ class PolicyState(WalkState):
                 for part in (self.plain, trees):
                     part.commit()
                 start, words = at.copy(), table.words[runs.key]
-            if keep or len(trees.slots[0].log[0]) < LOG:
+            if keep or len(trees.used[0].log[0]) < LOG:
                 trees.more_log(LOG // 8)
 
 
@@ -223,7 +224,7 @@ def _sizes(trees: KeyedWindows, keys: np.ndarray) -> np.ndarray:
     """How many rows are in the window of each key."""
     if trees.form.compiled:
         return trees.word(keys, OWN + trees.fields.index("n"))
-    registers = (trees.plain.cells[k][-1] for k in keys.tolist())
+    registers = [trees.plain.cells[k][-1] for k in keys.tolist()]
     return np.array([0 if r is None else r.n for r in registers], np.int64)
 
 

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from windrow.engine.fingerprint import Unhashable, fingerprint
-from windrow.engine.inputs import Column
+from windrow.engine.inputs import Column, all_there
 from windrow.engine.kernel import cached, inlined, whole
 from windrow.engine.row_views import numbers, row_class
 
@@ -51,9 +51,8 @@ def arrays_of(columns: Mapping[str, Column], names: Sequence[str], full: bool = 
     for name in names:
         column = columns[name]
         values.append(_read_only(numbers(column)))
-        masks.append(
-            _read_only(np.ones(len(column.values) if full else 0, bool) if column.mask is None else column.mask)
-        )
+        mask = column.mask
+        masks.append(all_there(len(column.values) if full else 0) if mask is None else _read_only(mask))
     return tuple(values), tuple(masks)
 
 

@@ -6,7 +6,6 @@ Only the columns that the code reads are looked at, where its bytecode tells whi
 from __future__ import annotations
 
 import dis
-import inspect
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
@@ -104,7 +103,7 @@ def read_by(function: Any) -> tuple[str, ...] | None:
 
 def read_by_method(owner: type, name: str) -> tuple[str, ...] | None:
     """The same for a method `name(self, row)` of a class."""
-    method = inspect.getattr_static(owner, name, None)
+    method = next((vars(each)[name] for each in owner.__mro__ if name in vars(each)), None)
     if not isinstance(method, FunctionType) or method.__code__.co_argcount < 2:
         return None
     return _read(method.__code__, 1)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from windrow.engine.kernel import cached, whole
+
 #: slots of the smallest block
 SMALLEST = 4
 
@@ -62,6 +64,28 @@ def bits(numbers: Sequence[Any], dtypes: Sequence[np.dtype]) -> list[int]:
         int(np.array(number, np.float64).view(np.int64)) if dtype.kind == "f" else int(number)
         for number, dtype in zip(numbers, dtypes, strict=True)
     ]
+
+
+@cached
+@whole("numpy")
+def number_rows(words, column, keys, begin, end, numbers):
+    """Numbers the rows of each key from the word in `column` on, which counts them."""
+    for u in range(len(keys)):
+        row = words[keys[u]]
+        for i in range(begin[u], end[u]):
+            numbers[i] = row[column]
+            row[column] += 1
+
+
+@cached
+@whole("numpy")
+def count_keys(counts, keys, by):
+    """Counts `by` more for each key, which may come several times; False: there was no room, and none is counted."""
+    if len(keys) and keys.max() >= len(counts):
+        return False
+    for k in keys:
+        counts[k] += by
+    return True
 
 
 def blocks_of(sizes: np.ndarray) -> np.ndarray:
@@ -119,9 +143,9 @@ class Pool:
 
     def commit(self) -> None:
         """The step stays."""
-        if self._given_up:
+        if self._taken or self._given_up:
             self._release(self._given_up)
-        self._taken, self._given_up = [], []
+            self._taken, self._given_up = [], []
 
     def rollback(self) -> None:
         """The step is taken back."""

@@ -7,9 +7,8 @@ What it is asked, and in which order, depends on the rows and their times alone,
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -29,12 +28,19 @@ from windrow.engine.window_classes import (
     evicts,
     functions_of,
 )
-from windrow.engine.window_states import columns_of, fields_of, repeated, states_from
+from windrow.engine.window_states import (
+    State,
+    columns_of,
+    fields_of,
+    first_state,
+    repeated,
+    revived,
+    state_of,
+    states_from,
+)
 from windrow.errors import WindrowError
 
-State = dict[str, Any]
 CHUNK = 1 << 16  # rows made into objects at a time
-PLAIN = (type(None), bool, int, float, str, bytes, Decimal, datetime.date, datetime.datetime, datetime.timedelta)
 _compiled: dict[Any, WindowClass | None] = {}  # None: numba refuses it
 
 
@@ -45,6 +51,9 @@ class Clock(NamedTuple):
     until: np.ndarray  # for each key, how far event time has come after its rows
     open: np.ndarray  # for each key, how many windows were open before its rows
     tick: int = 1  # units of these times in a microsecond, which is what the class sees
+
+
+_NO_CLOCK = Clock(*np.zeros((3, 0), np.int64))
 
 
 class Asked(NamedTuple):
@@ -94,98 +103,65 @@ def discretize_rows(
     ([1, 0, 1, 1], [0, 0, 1, 0], [{'seen': 3}, {'seen': 1}])
     """
     made = prototype if isinstance(prototype, type) else type(prototype)
-    first = first_state(prototype)
     names = _columns_read(made, columns)
     if clock is None:
         assert not ends_by_time(made)
-        clock = Clock(*np.zeros((3, 0), np.int64))
+        clock = _NO_CLOCK
     found = None
     if form != "plain" and (form == "compiled" or worth_compiling(made, int(seg[-1]))):
-        found = _run_compiled(made, first, columns, names, seg, states, clock, keep)
+        found = _run_compiled(made, first_state(prototype), columns, names, seg, states, clock, keep)
         if found is None and form == "compiled":
             raise WindrowError(f"{made.__name__} does not compile for these columns and states")
     if found is None:
+        first = first_state(prototype) if None in states else {}
         given = [first if state is None else state for state in states]
         found = _run_plain(made, columns, tuple(columns) if names is None else names, seg, given, clock, positions)
     begins, ends, leaves, timed, when, due, after = found
-    wrong = (begins < 0) | (ends < 0)
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise _no_pair(made, (int(begins[at]), int(ends[at])), at, positions)
-    if (leaves < 0).any():
-        at = int(np.argmax(leaves < 0))
-        raise _no_count(made, int(leaves[at]), at, positions)
+    if any(map(_any_negative, (begins, ends, leaves))):
+        raise _negative(made, begins, ends, leaves, positions)
     if not keep:
         return Asked(begins, ends, [None] * len(states), leaves, timed, when, due)
-    slots = timed[seg[1:] + np.arange(1, len(seg))] > timed[seg[:-1] + np.arange(len(seg) - 1)]
-    touched = ((seg[1:] > seg[:-1]) | slots).tolist()
-    kept = [new if had else old for had, new, old in zip(touched, after, states, strict=True)]
+    touched = seg[1:] > seg[:-1]
+    if len(when):
+        touched |= timed[seg[1:] + np.arange(1, len(seg))] > timed[seg[:-1] + np.arange(len(seg) - 1)]
+    kept = [new if had else old for had, new, old in zip(touched.tolist(), after, states, strict=True)]
     return Asked(begins, ends, kept, leaves, timed, when, due)
 
 
-def first_state(prototype: Any) -> State:
-    """What a key's window begins with."""
-    return state_of(prototype() if isinstance(prototype, type) else prototype)
+def _any_negative(values: np.ndarray) -> bool:
+    return bool(len(values)) and bool(values[values.argmin()] < 0)
 
 
-def state_of(window: Any) -> State:
-    """What the attributes of an instance hold; `WindrowError` where a snapshot could not."""
-    state = dict(getattr(window, "__dict__", ()))
-    for owner in type(window).__mro__:
-        for name in vars(owner).get("__slots__", ()):
-            if name not in ("__dict__", "__weakref__") and hasattr(window, name):
-                state[name] = getattr(window, name)
-    try:
-        return {name: _plain(value) for name, value in state.items()}
-    except TypeError:
-        for name, value in state.items():
-            try:
-                _plain(value)
-            except TypeError as error:
-                raise WindrowError(
-                    f"{type(window).__name__}.{name} holds a {error}; the state of a window is numbers, texts, None, "
-                    "and lists and tuples of them"
-                ) from None
-        raise
-
-
-def _plain(value: Any) -> Any:
-    """A value as a snapshot holds it, sharing nothing with the window."""
-    kind = type(value)
-    if kind in PLAIN:
-        return value
-    if kind is list:
-        return [_plain(part) for part in value]
-    if kind is tuple:
-        return tuple(_plain(part) for part in value)
-    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
-        return value.item()
-    raise TypeError(kind.__name__)
-
-
-def revived(made: type, state: State) -> Any:
-    """An instance with this state, without a call of its __init__."""
-    window: Any = object.__new__(made)
-    attributes = getattr(window, "__dict__", None)
-    for name, value in state.items():
-        if attributes is None or name in getattr(made, "__slots__", ()):
-            object.__setattr__(window, name, _plain(value))
-        else:
-            attributes[name] = _plain(value)
-    return window
+def _negative(made: type, begins: np.ndarray, ends: np.ndarray, leaves: np.ndarray, positions: Any) -> WindrowError:
+    """The error that names the first row of which the class gave less than 0."""
+    wrong = (begins < 0) | (ends < 0)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        return _no_pair(made, (int(begins[at]), int(ends[at])), at, positions)
+    at = int(np.argmax(leaves < 0))
+    return _no_count(made, int(leaves[at]), at, positions)
 
 
 def _columns_read(made: type, columns: Mapping[str, Column]) -> tuple[str, ...] | None:
     """The columns that it reads, sorted; None: the code does not tell, it may be any."""
-    found: set[str] | None = set()
-    for method in ("discretize", "evict") if evicts(made) else ("discretize",):
-        names = read_by_method(made, method)
-        for name in names or ():
-            if name not in columns:
-                known = ", ".join(map(repr, columns))
-                raise WindrowError(f"{made.__name__}.{method} reads a column {name!r}; there are {known}")
-        found = None if found is None or names is None else found.union(names)
-    return None if found is None else tuple(sorted(found))
+    code: Any = getattr(made, "discretize", None), getattr(made, "evict", None)
+    methods, together = _read_by_methods(made, *code)
+    for method, name in methods:
+        if name not in columns:
+            known = ", ".join(map(repr, columns))
+            raise WindrowError(f"{made.__name__}.{method} reads a column {name!r}; there are {known}")
+    return together
+
+
+@lru_cache(256)
+def _read_by_methods(made: Any, *code: Any) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...] | None]:
+    """(each method with a column that it reads, all those columns); a class with other `code` is asked again."""
+    found = {
+        name: read_by_method(made, name) for name in (("discretize", "evict") if evicts(made) else ("discretize",))
+    }
+    pairs = tuple((method, name) for method, names in found.items() for name in names or ())
+    unknown = any(names is None for names in found.values())
+    return pairs, None if unknown else tuple(sorted({name for _, name in pairs}))
 
 
 def _run_plain(
@@ -215,8 +191,12 @@ def _run_plain(
         error.add_note(f"in {made.__name__}.{run.method}, at row {_named(len(run.pairs), positions)}")
         raise
     begins, ends = _split(made, run.pairs, positions)
-    leaves = np.array(run.leaves, np.int64) if evicts(made) else np.zeros(len(begins), np.int64)
-    return begins, ends, leaves, _offsets(run.timed), np.array(run.when, np.int64), np.array(run.due, np.int64), after
+    leaves = np.array(run.leaves, np.int64) if run.evicts else np.zeros(len(begins), np.int64)
+    if not run.timer:
+        timed, when = np.zeros(len(run.timed) + 1, np.int64), np.empty(0, np.int64)
+    else:
+        timed, when = _offsets(run.timed), np.array(run.when, np.int64)
+    return begins, ends, leaves, timed, when, np.array(run.due, np.int64), after
 
 
 def _offsets(counts: Any) -> np.ndarray:
@@ -230,7 +210,7 @@ class _PlainRun:
         self.made, self.positions = made, positions
         self.timer, self.evicts = ends_by_time(made), evicts(made)
         self.simple = not (self.timer or self.evicts)
-        self.times, self.until, self.open = (part.tolist() for part in clock[:3])
+        self.times, self.until, self.open = clock.times.tolist(), clock.until.tolist(), clock.open.tolist()
         self.tick = clock.tick
         self.pairs: list[Any] = []
         self.leaves: list[int] = []
@@ -315,8 +295,8 @@ def _split(made: type, pairs: list, positions: Any) -> tuple[np.ndarray, np.ndar
             if not _is_pair(pair):
                 raise _no_pair(made, pair, at, positions)
         table = np.array([(int(a), int(b)) for a, b in pairs], np.int64)
-    table = table.astype(np.int64, copy=False)
-    return np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
+    begins, ends = np.ascontiguousarray(table.T, np.int64)
+    return begins, ends
 
 
 def _is_pair(pair: Any) -> bool:

@@ -73,6 +73,7 @@ class WalkState:
         self.width = OWN + len(words)
         self.ring = Pool([np.int64, self.dtype if values is None else np.dtype(values)])
         self._changed: list[tuple[np.ndarray, np.ndarray]] = []  # values that this step has changed, by slot
+        self._known: Known | None = None
 
     @property
     def kept(self) -> list[tuple[KeyedWindows, Join]]:
@@ -81,7 +82,7 @@ class WalkState:
 
     def word(self, keys: np.ndarray, word: int) -> np.ndarray:
         """A word of some keys."""
-        return self.table.words[keys, self.first + word]
+        return self.table.words[:, self.first + word].take(keys)
 
     def number(self, keys: np.ndarray, word: int) -> np.ndarray:
         """A word of some keys that is a number of the measure's type."""
@@ -92,8 +93,11 @@ class WalkState:
         return self.word(keys, BASE) + (numbers & (self.word(keys, SIZE) - 1))
 
     def known(self) -> Known:
-        words = self.table.words
-        return Known(words, words.view(self.dtype), self.first, *self.ring.columns)
+        """As the walk takes it."""
+        words, columns = self.table.words, self.ring.columns
+        if self._known is None or self._known.words is not words or self._known[3] is not columns[0]:
+            self._known = Known(words, words.view(self.dtype), self.first, *columns)
+        return self._known
 
     def enlarge(self, keys: np.ndarray, wanted: np.ndarray) -> None:
         """Rings of at least the sizes wanted, with what is in them."""
@@ -160,12 +164,12 @@ def _begin(words, first, keys):
 
 def walk(step: Callable, state: WalkState, facts: tuple, runs: Runs, rows: tuple, cuts: int) -> Walked:
     """Runs a walk to its end. `cuts` is a guess of how many cuts, or windows, there are."""
-    n, room, dtype = len(runs.key), cuts + 64, state.dtype
+    n, room = len(runs.key), cuts + 64
     state.begin(runs.key)
-    numbers = np.empty((4, room), np.int64)
     by_run = np.zeros((5, n + 1), np.int64)
-    out = Out._make([*numbers, np.empty(room, dtype), np.empty(room, dtype), np.empty(room, bool), *by_run])
-    at = np.array([0, -1, 0, 0, 0], np.int64)  # run, row, cuts, windows, peak of the run
+    places, edges = np.empty((4, room), np.int64), np.empty((2, room), state.dtype)
+    out = Out._make([*places, *edges, np.empty(room, bool), *by_run])
+    at = np.array([0, -1, 0, 0, 0])  # run, row, cuts, windows, peak of the run
     while (how := step(facts, runs, rows, state.known(), out, at)) != DONE:
         if how == NO_ROOM:
             out = Out._make([*(grown(column, 4 * len(out.cut_at)) for column in out[:7]), *by_run])
@@ -176,7 +180,7 @@ def walk(step: Callable, state: WalkState, facts: tuple, runs: Runs, rows: tuple
     out.cuts[n], out.wins[n] = c, w
     return Walked(
         out.cut_at[:c], out.cut_keep[:c], out.win_at[:w], out.win_lo[:w], out.start[:w], out.end[:w], out.whole[:w],
-        by_run[0], by_run[1], by_run[2, :n], by_run[3, :n], by_run[4, :n],
+        out.cuts, out.wins, out.keep[:n], out.peak[:n], out.closes[:n],
     )  # fmt: skip
 
 

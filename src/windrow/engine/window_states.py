@@ -1,18 +1,84 @@
-"""The states of a user's window, one a key, as columns: how they go into a compiled loop and come out of it."""
+"""The states of a user's window, one a key: plain values, and columns that go into a compiled loop and back."""
 
 from __future__ import annotations
 
+import datetime
 import types as python_types
 import typing
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from windrow.errors import WindrowError
+
+State = dict[str, Any]
+PLAIN = (type(None), bool, int, float, str, bytes, Decimal, datetime.date, datetime.datetime, datetime.timedelta)
 #: from the narrowest to the widest
 RANKS = ("bool", "int64", "float64")
 KIND_OF = {bool: "bool", int: "int64", float: "float64"}
+
+
+def first_state(prototype: Any) -> State:
+    """What a key's window begins with."""
+    return state_of(prototype() if isinstance(prototype, type) else prototype)
+
+
+def state_of(window: Any) -> State:
+    """What the attributes of an instance hold; `WindrowError` where a snapshot could not."""
+    state = dict(getattr(window, "__dict__", ()))
+    made: Any = type(window)
+    for name in _slots(made):
+        if hasattr(window, name):
+            state[name] = getattr(window, name)
+    try:
+        return {name: _plain(value) for name, value in state.items()}
+    except TypeError:
+        for name, value in state.items():
+            try:
+                _plain(value)
+            except TypeError as error:
+                raise WindrowError(
+                    f"{type(window).__name__}.{name} holds a {error}; the state of a window is numbers, texts, None, "
+                    "and lists and tuples of them"
+                ) from None
+        raise
+
+
+@lru_cache(256)
+def _slots(made: type) -> tuple[str, ...]:
+    """The attributes that a class and its bases have slots for."""
+    names = (name for owner in made.__mro__ for name in vars(owner).get("__slots__", ()))
+    return tuple(name for name in names if name not in ("__dict__", "__weakref__"))
+
+
+def _plain(value: Any) -> Any:
+    """A value as a snapshot holds it, sharing nothing with the window."""
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is list:
+        return [_plain(part) for part in value]
+    if kind is tuple:
+        return tuple(_plain(part) for part in value)
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        return value.item()
+    raise TypeError(kind.__name__)
+
+
+def revived(made: type, state: State) -> Any:
+    """An instance with this state, without a call of its __init__."""
+    window: Any = object.__new__(made)
+    attributes = getattr(window, "__dict__", None)
+    for name, value in state.items():
+        if attributes is None or name in getattr(made, "__slots__", ()):
+            object.__setattr__(window, name, _plain(value))
+        else:
+            attributes[name] = _plain(value)
+    return window
 
 
 class Field(NamedTuple):

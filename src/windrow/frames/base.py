@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from windrow.engine.inputs import Column
+from windrow.engine.threads import ONE, Threads
 from windrow.errors import WindrowError
 from windrow.frames.outputs import Instants, Labels, Output, Taken, Values
 from windrow.frames.times import Times, read_times, stamps
@@ -33,6 +34,8 @@ class Key(NamedTuple):
 class Frame(ABC):
     """Columns by name. A library's part is to read its own columns and to make new ones of its own kind."""
 
+    threads: Threads = ONE  # that large columns are read by
+
     def __init__(self, names: Sequence[str], rows: int) -> None:
         self.names = tuple(names)
         self.rows = rows
@@ -45,13 +48,14 @@ class Frame(ABC):
 
     def column(self, name: str) -> Column:
         """The column as arrays, without a copy where its type allows."""
-        if name not in self._columns:
-            native = self._native(self._known(name))
+        column = self._columns.get(name)
+        if column is None:
+            native = self._native(name if name in self.names else self._known(name))
             try:
-                self._columns[name] = self._read(native)
+                column = self._columns[name] = self._read(native)
             except WindrowError as error:
                 raise WindrowError(f"column {name!r}: {error}") from None
-        return self._columns[name]
+        return column
 
     def outline(self, name: str) -> Column:
         """The column's kind, type and mask; its values may be missing where they would have to be made into objects."""

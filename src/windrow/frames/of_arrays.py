@@ -11,7 +11,7 @@ import numpy as np
 from windrow.engine.inputs import Column, column_of, object_array, read_columns
 from windrow.errors import WindrowError
 from windrow.frames.base import Frame, Key
-from windrow.frames.outputs import fitted, hashable, listed
+from windrow.frames.outputs import Instants, Output, Values, fitted, hashable, listed
 from windrow.frames.times import EPOCH_UTC
 from windrow.frames.types import NULL, Type, of_dtype
 
@@ -51,7 +51,9 @@ class ArrayFrame(Frame):
         return self.data[name]
 
     def _read(self, native: Any) -> Column:
-        return _read(native)
+        if type(native) is np.ndarray and native.dtype != object:
+            return column_of(native, None, self.threads)
+        return read_columns((native,))[0]
 
     def _own_dtype(self, name: str) -> np.dtype:
         return self.column(name).dtype
@@ -100,11 +102,24 @@ class ArrayFrame(Frame):
         column = self.column(name)
         return Key(column.values if column.values.dtype != object else hashable(column.values), column.mask)
 
+    def _made(self, name: str, output: Output, to: Type | None = None) -> Any:
+        """Numbers that are of the wanted type already are the column, at no cost."""
+        if isinstance(output, Instants):
+            array, wanted = output.values, output.like.native.dtype if output.like.native.kind == "integer" else None
+        elif isinstance(output, Values) and (to is not None or output.like is None):
+            array = output.array
+            wanted = array.dtype if to is None else self.dtype_of(to)
+        else:
+            return super()._made(name, output, to)
+        if output.mask is None and type(array) is np.ndarray and array.dtype.char in "dl?" and array.dtype is wanted:
+            return array
+        return super()._made(name, output, to)
+
     def _take(self, native: Any, positions: np.ndarray) -> np.ndarray:
         if isinstance(native, np.ndarray) and not isinstance(native, np.ma.MaskedArray):
             array, mask = native, None
         else:
-            column = _read(native)
+            column = self._read(native)
             array, mask = column.restored(column.values), column.mask
         gone = positions < 0
         if len(array) == 0:  # nothing to point at: all are null
@@ -132,12 +147,6 @@ class ArrayFrame(Frame):
 
     def _beside(self, columns: dict[str, Any]) -> dict[str, Any]:
         return {**self.data, **columns}
-
-
-def _read(values: Any) -> Column:
-    if type(values) is np.ndarray and values.dtype != object:
-        return column_of(values)
-    return read_columns((values,))[0]
 
 
 def _finished(array: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

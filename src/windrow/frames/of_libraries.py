@@ -58,7 +58,7 @@ class LibraryFrame(Frame):
             if array.dtype != object:
                 return column_of(array, there)
         elif dtype in (nw.Datetime, nw.Date, nw.Duration):
-            return column_of(series.to_numpy(), there)
+            return column_of(series.to_numpy(), there, self.threads)
         elif dtype in (nw.String, nw.Binary, nw.Decimal, nw.Time):
             objects = self._objects(series)
             if there is not None:

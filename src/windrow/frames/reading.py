@@ -8,18 +8,17 @@ from typing import Any
 
 from windrow.errors import WindrowError
 from windrow.frames.base import Frame
+from windrow.frames.of_arrays import ArrayFrame
 
 WANTED = "pandas or Polars frames, pyarrow Tables, RecordBatches and RecordBatchReaders, or a dict of arrays"
 
 
 def read(data: Any) -> Frame:
     """A frame from pandas, Polars, pyarrow or a dict of arrays; a library is imported only where its data comes."""
+    if isinstance(data, (dict, Mapping)):  # a dict is told at once
+        return ArrayFrame(data)
     if isinstance(data, Frame):
         return data
-    if isinstance(data, Mapping):
-        from windrow.frames.of_arrays import ArrayFrame
-
-        return ArrayFrame(data)
     import narwhals.stable.v2 as nw  # not above: a dict of arrays needs none of it
 
     if nw.dependencies.is_pandas_dataframe(data):

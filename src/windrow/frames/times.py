@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -30,7 +31,7 @@ class TimeType:
     dtype: Any = None  # the library's own
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Times:
     """A time column; `mask` is true where there is a time (where not, the value is 0), None: everywhere."""
 
@@ -56,7 +57,7 @@ def read_times(name: Any, column: Column, dtype: Any, zone: Any) -> Times:
     if kind == "M":
         return _from_stamps(name, column, dtype, zone)
     if kind in "iu" and column.values.dtype == np.int64:
-        return Times(_filled(column.values, column.mask), column.mask, "us", TimeType("integer", "us", None, dtype))
+        return Times(_filled(column.values, column.mask), column.mask, "us", _integer(dtype))
     if column.values.dtype == object:
         return _from_objects(name, column, dtype)
     raise WindrowError(f"column {name!r} is of type {dtype}, which is no time: {WANTED}")
@@ -108,6 +109,11 @@ def _in_micros(name: Any, values: np.ndarray, factor: int) -> np.ndarray:
         row = int(np.argmax((values > most) | (values < -most)))
         raise WindrowError(f"column {name!r}, row {row}: too far from 1970 to be counted in microseconds")
     return values * factor
+
+
+@cache
+def _integer(dtype: Any) -> TimeType:
+    return TimeType("integer", "us", None, dtype)
 
 
 def _filled(values: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

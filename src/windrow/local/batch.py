@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,7 @@ from windrow import frames
 from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column
 from windrow.engine.kernel import rather_plain
-from windrow.engine.threads import Threads, wanted
+from windrow.engine.threads import ONE, Threads, wanted
 from windrow.frames import Frame, Output, refuse_to_guess
 from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, named_columns, take_in
@@ -31,6 +32,16 @@ from windrow.windows.base import TIME, Measure, StepRows, Window
 TOGETHER = 1 << 24
 
 
+@contextlib.contextmanager
+def _threads(query: Query, frame: Frame) -> Iterator[Threads]:
+    """The threads of a run, which read the frame's columns, too."""
+    with Threads(wanted(query.threads, frame.rows)) as frame.threads:
+        try:
+            yield frame.threads
+        finally:
+            frame.threads = ONE
+
+
 class Local:
     """Runs queries over tables that are in memory."""
 
@@ -41,7 +52,7 @@ class Local:
         frame = frames.read(data)
         if query.guesses_unit:
             refuse_to_guess(query.time or "", frame.time(query.time or ""))
-        with Threads(wanted(query.threads, frame.rows)) as threads:
+        with _threads(query, frame) as threads:
             run = self._batch(query, frame, threads)
             result, rows_out = run.by_row() if query.per_row else run.once()
         return result, Report(frame.rows, rows_out, 0, run.intake.rejected)
@@ -66,7 +77,7 @@ class Local:
         if data is None:
             return explain(query, None, {}, 0, 0)
         frame = frames.read(data)
-        with Threads(wanted(query.threads, frame.rows)) as threads:
+        with _threads(query, frame) as threads:
             run = self._batch(query, frame, threads)
             run.by_row() if query.per_row else run.once()
         return explain(query, run.arrangement, run.seen, frame.rows, len(run.intake.keys), threads.count)

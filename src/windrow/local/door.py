@@ -19,7 +19,7 @@ from windrow.frames.times import NANOS
 from windrow.local.intake import column_measures, event_times, named_columns, placed, reads_any_column
 from windrow.query import Query
 from windrow.step.held import Held
-from windrow.step.keys import Keys
+from windrow.step.keys import Keys, are_integers
 from windrow.windows.durations import MOMENT, TIME_UNITS, instant
 
 _NO_ROWS = np.empty(0, np.int64)
@@ -37,6 +37,9 @@ class Door:
         self._settled = False  # all of the types are known
         self.keys = Keys(len(query.by))
         self.named = tuple(named_columns(query))
+        self._names: tuple[
+            str, ...
+        ] = ()  # that the columns of the last rows had: they need not be looked through again
         self.measures = column_measures(query)
         #: all columns are kept where results repeat them, a user's code may read them, or a row may be given back later
         self.keeps_all = query.per_row or reads_any_column(query) or bool(self.measures)
@@ -84,25 +87,28 @@ class Door:
 
     def admit(self, frame: Frame) -> tuple[Held | None, np.ndarray, np.ndarray]:
         """(rows that are in time, which are late, which are rejected); event time goes on. After `learn`."""
-        for name in self.named:
-            frame.check(name)
+        if frame.names != self._names:
+            for name in self.named:
+                frame.check(name)
+            self._names = frame.names
         found = placed(self.query, frame, self.measures)
         times, good, rejected = self._in_unit(frame, found.times), found.good, found.rejected
         if good is not None:
             times = times[good]
         at: np.ndarray | slice = slice(None) if good is None else good
-        late = _NO_ROWS
-        newest = self._newest(times)
-        if not self._all_in_time(times, newest):
-            in_time = self._in_time(times)
-            rows = np.arange(frame.rows) if good is None else good
-            at, late, times = rows[in_time], rows[~in_time], times[in_time]
-            if len(rejected):  # a row is counted once
-                rejected = np.setdiff1d(rejected, late, assume_unique=True)
+        late, newest, watermark = _NO_ROWS, self.newest, self.watermark
+        if self.query.time is not None and len(times):
+            one = len(times) == 1
+            newest = max(newest, int(times[0] if one else times.max()))
+            watermark = max(watermark, newest - self.query.lateness * self.ticks)
+            if (times[0] if one else times.min()) < watermark:  # it may be late: surely, had the newest come first
+                in_time = self._in_time(times)
+                rows = np.arange(frame.rows) if good is None else good
+                at, late, times = rows[in_time], rows[~in_time], times[in_time]
+                if len(rejected):  # a row is counted once
+                    rejected = np.setdiff1d(rejected, late, assume_unique=True)
         admitted = self._plain(frame, at, times) if len(times) else None
-        self.newest = newest
-        if self.query.time is not None and newest != NEVER:
-            self.watermark = max(self.watermark, newest - self.query.lateness * self.ticks)
+        self.newest, self.watermark = newest, watermark
         return admitted, late, rejected
 
     def nothing(self) -> Held:
@@ -119,19 +125,6 @@ class Door:
         if self.times is None or not len(times.values) or times.native is self.times.native:
             return times.values
         return _converted(f"column '{self.query.time}'", times, self.times)
-
-    def _newest(self, times: np.ndarray) -> int:
-        """The newest time seen, these included."""
-        if self.query.time is None or not len(times):
-            return self.newest
-        return max(self.newest, int(times[0] if len(times) == 1 else times.max()))
-
-    def _all_in_time(self, times: np.ndarray, newest: int) -> bool:
-        """Whether no row can be late: not even if the newest of them had come first."""
-        if self.query.time is None or not len(times):
-            return True
-        oldest = int(times[0] if len(times) == 1 else times.min())
-        return oldest >= max(newest - self.query.lateness * self.ticks, self.watermark)
 
     def _in_time(self, times: np.ndarray) -> np.ndarray:
         """Which rows are not late: a row is late by what was seen before it."""
@@ -156,14 +149,15 @@ class Door:
         """Plain columns, of the types that the first rows had."""
         columns, kinds = {}, self.kinds
         for name in self._kept(frame):
-            column = frame.column(name)
+            column = columns[name] = frame.column(name)
             known = kinds.get(name)
             if known is None:
                 known = kinds[name] = settled(column)
-            columns[name] = column = coerced(f"column '{name}'", column, *known)
+            if column.dtype is not known[1] or column.kind != known[0]:
+                columns[name] = column = coerced(f"column '{name}'", column, *known)
             if column.dtype.kind == "M":
                 _same_zone(f"column '{name}'", frame.type(name).zone, self.types[name].zone)
-            elif self.types[name].name == "decimal":
+            elif column.kind == "object" and self.types[name].name == "decimal":
                 _same_scale(name, column, frame.type(name).scale, self.types[name].scale)
         return columns
 
@@ -173,10 +167,10 @@ class Door:
         if not by:
             return np.zeros(frame.rows, np.int64)
         outlines = [frame.outline(name) for name in by]
-        if all(column.kind == "int64" and column.mask is None and column.dtype.kind in "iu" for column in outlines):
-            return self.keys.number([frame.column(name) for name in by])
+        if are_integers(outlines):
+            return self.keys.number(outlines)
         codes, rows = factorize(frame.keys(by))
-        return self.keys.number([_objects(frame.objects(name, rows)) for name in by])[codes]
+        return self.keys.number_objects([frame.objects(name, rows) for name in by])[codes]
 
     def _kept(self, frame: Frame) -> tuple[str, ...]:
         """The columns that are kept."""

@@ -51,6 +51,10 @@ class Labels:
         known = np.fromiter((value is not None for value in pool), bool, len(pool))
         return pool[at], known[at]
 
+    def lengths(self) -> dict[str, int]:
+        """How many numbers there are, for `cut`."""
+        return {name: len(values) for name, values in self.values.items()} if self.values else {}
+
     def cut(self, lengths: dict[str, int]) -> None:
         """Forgets all numbers from these on."""
         for name, values in self.values.items():

@@ -65,8 +65,8 @@ class Live:
         self.labels = Labels()
         self.state: State | None = None  # begun with the first rows, which tell the types
         self.last = {name: LastAnswers() for name in query.windows}  # for changes_only
+        self.per_row = query.per_row
         self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
-        self.forgets = not query.changes_only
         self.names = query.answer_names()
         self._done: np.ndarray | None = None  # the keys of a step that is over and has not been committed yet
 
@@ -210,7 +210,7 @@ class Live:
     def _tidy(self) -> None:
         """Forgets labels that nothing refers to, where there are twice as many as were needed last."""
         state = self.state
-        if state is not None and not state.stored:  # what a store refers to is not known here
+        if self.labels.values and state is not None and not state.stored:  # what a store refers to is not known here
             self.labels.tidy_columns(lambda: label_columns(state))
 
     def _check_open(self) -> None:
@@ -224,7 +224,7 @@ class Live:
         mine = self._counts.copy(), self._out, self._back, self.closed, self.template, self.state, self.schema
         at_door = door.newest, door.watermark, door.times, len(door.kinds), door.types
         waiting = pending.before()
-        lengths = {name: len(values) for name, values in labels.values.items()}
+        lengths = labels.lengths()
         try:
             result = compiling(self.query.compile, action, *arguments)
             self._done = _NO_KEYS if self.state is None else self.state.touched
@@ -244,33 +244,35 @@ class Live:
             for last in self.last.values():
                 last.rollback()
             raise
-        new = self._commit()
-        if self.state is not None and not self.closed:
-            self._forget(self.state, *new)
+        touched, new, some_rest = self._commit()
+        if self.state is not None and not self.closed and (some_rest or len(new)):
+            self._forget(self.state, touched, new)
         return result
 
-    def _commit(self) -> tuple[np.ndarray, np.ndarray]:
-        """The step stays, and its keys are due anew; which it touched, and which are new. Can be done twice."""
-        touched = self._done
+    def _commit(self) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The step stays, and its keys are due anew. Can be done twice.
+
+        Which keys it touched, which of them are new, and whether some are due at no time.
+        """
+        touched, some_rest = self._done, False
         if touched is None:
-            return _NO_KEYS, _NO_KEYS
-        for last in self.last.values():
-            last.commit()
+            return _NO_KEYS, _NO_KEYS, False
+        if self.query.changes_only:
+            for last in self.last.values():
+                last.commit()
         new = self.door.keys.commit()
         self.pending.commit()
         if self.state is not None:
             self.state.commit()
             if not self.closed:
-                self.state.schedule(touched)
+                some_rest = self.state.schedule(touched) and not self.query.changes_only
         self._done = None
-        return touched, new
+        return touched, new, some_rest
 
     def _forget(self, state: State, touched: np.ndarray, unused: np.ndarray) -> None:
         """Forgets keys about which nothing is left to know: of the new ones those whose rows were all late."""
-        if not len(touched) and not len(unused):
-            return
         keys = self.door.keys
-        idle = state.idle(touched) if self.forgets else touched[:0]
+        idle = touched[:0] if self.query.changes_only else state.idle(touched)
         if len(unused):
             unused = np.setdiff1d(unused, touched, assume_unique=True)
         if (len(idle) or len(unused)) and self.pending.runs:
@@ -294,26 +296,9 @@ class Live:
 
     def _ready(self, admitted: Held | None, pending: Pending) -> Held | None:
         """The rows that the watermark has passed, in the order in which they came; the others wait."""
-        door = self.door
-        inclusive = TIME not in self.peers
-        if self.query.time is None:
-            held = pending.release(FOREVER, True)  # rows that wait for peers along a column
-            if held is None or admitted is None:
-                return admitted if held is None else held[0]
-            return held[0].followed_by(admitted)
-        if self.closed and not len(pending):
-            return admitted
-        if not pending.runs and admitted is not None:
-            newest = int(admitted.times.max())
-            if newest < door.watermark or (inclusive and newest == door.watermark):
-                pending.came += admitted.rows
-                return admitted
-        if admitted is not None:
-            pending.add(admitted)
-        if not pending.runs:
-            return None
-        released = pending.release(FOREVER, True) if self.closed else pending.release(door.watermark, inclusive)
-        return None if released is None else released[0]
+        if self.closed or self.query.time is None:  # rows that wait for peers along a column have waited long enough
+            return pending.passed(admitted, FOREVER, True)
+        return pending.passed(admitted, self.door.watermark, TIME not in self.peers)
 
     def _results(self, admitted: Held | None) -> Any:
         """Takes what is ready through a step, and gives what that makes final."""
@@ -361,7 +346,7 @@ class Live:
         keys = door.keys.all() if self.closed else None
         absent = {measure: ordered.pick(mask) for measure, mask in absent.items()}
         results = step(state, rows, columns, self._until(), self.closed, keys, absent=absent)
-        return self._by_row(ready, ordered, results) if self.query.per_row else self._once(results.ended)
+        return self._by_row(ready, ordered, results) if self.per_row else self._once(results.ended)
 
     def _until(self) -> int:
         """How far event time has come for the windows: rows that wait for peers are still to be taken in."""
@@ -372,6 +357,8 @@ class Live:
 
     def _in_measure(self, rows: Held, state: State) -> tuple[Held, Mapping[Measure, np.ndarray]]:
         """Rows for the step, and which have no place along a column. Those that may yet get peers wait."""
+        if not state.plan.dtypes:
+            return rows, {}
         found = along_columns(rows, state, () if self.closed else self.peers, self.query.strict)
         self._back = found.back
         if found.back is not None:
@@ -391,7 +378,7 @@ class Live:
 
     def _by_row(self, rows: Held, ordered: OrderedRows, results: Results) -> dict[str, Output]:
         """The rows that were taken in, in the order in which they came, with their answers."""
-        differs = np.zeros(rows.rows, bool)
+        differs = np.zeros(rows.rows if self.query.changes_only else 0, bool)
         columns: dict[str, Output] = {name: self._column(rows, name) for name in rows.names}
         back = ordered.back()
         for window, answers in results.by_row.items():
@@ -433,11 +420,15 @@ class Live:
         """The key of each result; each different one is made into a value of the library's own once."""
         if not self.query.by:
             return {}
-        used, at = (code, np.zeros(1, np.int64)) if len(code) == 1 else np.unique(code, return_inverse=True)
+        used, at = (code, code) if len(code) <= 1 else np.unique(code, return_inverse=True)
         columns: dict[str, Output] = {}
         for name, values in zip(self.query.by, self.door.keys.columns(used), strict=True):
             array = values if isinstance(values, np.ndarray) else object_array(values)
-            columns[name] = frames.repeated(self.template, name, Values(array), at, self.door.types[name])
+            different = Values(array)
+            if len(code) > 1:
+                columns[name] = frames.repeated(self.template, name, different, at, self.door.types[name])
+            else:
+                columns[name] = different
         return columns
 
 

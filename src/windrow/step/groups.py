@@ -19,7 +19,7 @@ from windrow.aggregates.laws import check_laws
 from windrow.engine.batch import form_for, sample_rows
 from windrow.engine.columns import allocate
 from windrow.engine.forms import Form, plain_form
-from windrow.engine.inputs import Column
+from windrow.engine.inputs import Column, all_true
 from windrow.errors import WindrowError
 from windrow.frames.times import NANOS
 from windrow.frames.types import Type, example
@@ -103,18 +103,24 @@ class Group:
         if not self.form.compiled:
             return self._unzipped(out[0])
         found = {}
-        for k, (name, (aggregate, own)) in enumerate(zip(self.names, self.of.parts, strict=True)):
-            values, there = out[k], None if valid[k].all() else valid[k]
-            if there is not None and aggregate.empty is not None:
-                values[~there] = aggregate.empty
+        for (name, empty, rows_of, dtype), values, mask in zip(self._told, out, valid, strict=True):
+            there = None if all_true(mask) else mask
+            if there is not None and empty is not None:
+                values[~there] = empty
                 there = None
+            if dtype is not None and values.dtype is not dtype:
+                values = Column(values, None, dtype).restored(values)
+            found[name] = self._answer(name, values, there, rows_of)
+        return found
+
+    @cached_property
+    def _told(self) -> list[tuple[str, Any, str | None, np.dtype | None]]:
+        """Of each answer: its name, what it is where there is no row, and whose rows, or of which type, it is."""
+        found = []
+        for k, (name, (aggregate, own)) in enumerate(zip(self.names, self.of.parts, strict=True)):
             source = self.columns[own[0]] if own and self.form.restores[k] else NOTHING
-            if source.startswith((ROW_OF, VALID_ROW_OF)):
-                found[name] = Answer(values, there, source[1:])
-            elif source in self.dtypes:
-                found[name] = Answer(Column(values, None, self.dtypes[source]).restored(values), there)
-            else:
-                found[name] = self._answer(name, values, there)
+            rows_of = source[1:] if source.startswith((ROW_OF, VALID_ROW_OF)) else None
+            found.append((name, aggregate.empty, rows_of, self.dtypes.get(source) if rows_of is None else None))
         return found
 
     def _unzipped(self, tuples: np.ndarray) -> dict[str, Answer]:

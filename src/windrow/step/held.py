@@ -42,7 +42,11 @@ class Held:
 
     def copied(self) -> Held:
         """The same rows in memory of their own."""
-        return self.at(np.arange(self.rows))
+        columns = {
+            name: Column(c.values.copy(), None if c.mask is None else c.mask.copy(), c.dtype)
+            for name, c in self.columns.items()
+        }
+        return Held(self.codes.copy(), self.times.copy(), columns)
 
     def followed_by(self, other: Held) -> Held:
         """These rows, then those."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Hashable, Sequence
-from itertools import repeat
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,14 @@ FEW = 1 << 10
 def one_nan(part: Hashable) -> Hashable:
     """The value; every NaN becomes the same one."""
     return _NAN if part != part else part
+
+
+def are_integers(columns: Sequence[Column]) -> bool:
+    """Whether the key columns hold integers and no nulls."""
+    for column in columns:
+        if column.mask is not None or column.dtype.kind not in "iu" or column.kind != "int64":
+            return False
+    return True
 
 
 def _parts(key: Hashable) -> tuple:
@@ -55,27 +63,28 @@ class Keys:
         return len(self._numbers) if self._integers is None else len(self._integers.numbers())
 
     def number(self, columns: Sequence[Column]) -> np.ndarray:
-        """The number of each row's key."""
-        whole = all(c.mask is None and c.dtype.kind in "iu" and c.values.dtype == np.int64 for c in columns)
-        many = max(len(columns[0].values), len(self._values)) > FEW
-        if self._integers is None and whole and many and not self._mixed:
+        """The number of each row's key, which is integers (`are_integers`)."""
+        if self._integers is None and not self._mixed and max(len(columns[0].values), len(self._values)) > FEW:
             self._to_integers()
-        if self._integers is not None:
-            if whole:
-                values = [column.values for column in columns]
-                return self._integers.number(values[0].reshape(-1, 1) if len(values) == 1 else np.stack(values, 1))
-            self._to_objects()
-        listed = [column.objects() for column in columns]
-        return self._number_objects(listed[0] if self.width == 1 else list(zip(*listed, strict=True)))
+        if self._integers is None:
+            return self.number_objects([column.objects() for column in columns])
+        if len(columns) == 1:
+            return self._integers.number(columns[0].values.reshape(-1, 1))
+        return self._integers.number(np.stack([column.values for column in columns], 1))
 
-    def _number_objects(self, listed: list) -> np.ndarray:
+    def number_objects(self, columns: Sequence[list]) -> np.ndarray:
+        """The number of each row's key, whatever its values are."""
+        if self._integers is not None:
+            self._to_objects()
+        listed = columns[0] if self.width == 1 else list(zip(*columns, strict=True))
         numbers = self._numbers
-        found = np.fromiter(map(numbers.get, listed, repeat(-1)), np.int64, len(listed))
-        for i in np.flatnonzero(found < 0).tolist():
-            value = listed[i]
-            value = one_nan(value) if self.width == 1 else tuple(map(one_nan, value))
-            found[i] = numbers[value] if value in numbers else self._add(value)
-        return found
+        found: list[Any] = list(map(numbers.get, listed))
+        if None in found:
+            for i in [i for i, number in enumerate(found) if number is None]:
+                value = listed[i]
+                value = one_nan(value) if self.width == 1 else tuple(map(one_nan, value))
+                found[i] = numbers[value] if value in numbers else self._add(value)
+        return np.array(found, np.int64)
 
     def _add(self, value: Hashable) -> int:
         if self._free:
@@ -142,7 +151,7 @@ class Keys:
     def column(self, numbers: np.ndarray, i: int) -> np.ndarray | list[Hashable]:
         """The values of some keys in one of the key columns: an array of integers, or Python's objects."""
         if self._integers is not None:
-            return self._integers.words[numbers, i]
+            return self._integers.words[:, i].take(numbers)
         values = self._values
         if self.width == 1:
             return [values[number] for number in numbers.tolist()]

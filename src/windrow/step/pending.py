@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.engine.inputs import Column, object_array
+from windrow.engine.inputs import Column, all_true, object_array
 from windrow.query import Query
 from windrow.step.held import Held
 from windrow.step.pending_slices import PendingSlices
@@ -60,13 +60,34 @@ class Pending:
     @property
     def oldest(self) -> int | None:
         """The least time of a row that waits."""
-        return min((int(run.rows.times[run.start]) for run in self.runs), default=None)
+        return min([int(run.rows.times[run.start]) for run in self.runs], default=None)
 
-    def add(self, rows: Held) -> None:
-        """Rows in the order in which they come. They are copied: a user may use the arrays of a push again."""
+    def passed(self, rows: Held | None, until: int, inclusive: bool) -> Held | None:
+        """Of these rows and those that wait, the ones before a time (or at it), in the order in which they came.
+
+        The others wait. None: there are none.
+        """
+        found = self.release(until, inclusive) if self.runs else None
+        before = None if found is None else found[0]
+        if rows is None:
+            return before
+        ready = rows.times <= until if inclusive else rows.times < until
+        if not all_true(ready):
+            at = ready.nonzero()[0]
+            self.add(rows, None if not len(at) else (~ready).nonzero()[0])
+            if not len(at):
+                return before
+            rows = rows.at(at)
+        return rows if before is None else before.followed_by(rows)
+
+    def add(self, rows: Held, at: np.ndarray | None = None) -> None:
+        """Rows in the order in which they come, or some of them. A user may use the arrays of a push again: a copy."""
         order = np.arange(self.came, self.came + rows.rows)
         self.came += rows.rows
-        self._insert(rows.copied(), order)
+        if at is None:
+            self._insert(rows.copied(), order)
+        else:
+            self._insert(rows.at(at), order[at])
 
     def put_back(self, rows: Held) -> None:
         """Rows that were released and have to wait on.
@@ -91,7 +112,7 @@ class Pending:
         left: list[Run] = []
         for run in self.runs:
             times = run.rows.times
-            end = int(np.searchsorted(times, until, "right" if inclusive else "left"))
+            end = int(times.searchsorted(until, "right" if inclusive else "left"))
             if end > run.start:
                 out.append((_part(run.rows, run.start, end), run.order[run.start : end]))
                 self.waiting.add(out[-1][0].codes, -1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,4 +43,8 @@ class Plan:
 
     def ring(self, name: str) -> tuple[str, ...]:
         """The windows with which a window shares its ring; only itself where it has one of its own."""
-        return next((ring for ring in self.rings if name in ring), (name,))
+        return self._ring_of[name]
+
+    @cached_property
+    def _ring_of(self) -> dict[str, tuple[str, ...]]:
+        return {name: next((ring for ring in self.rings if name in ring), (name,)) for name in self.windows}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 #: words that every key has: how many rows it had, and when it is due
 COUNT, DUE = 0, 1
+_NO_KEYS = np.empty(0, np.int64)
 
 
 class GroupState:
@@ -44,9 +45,15 @@ class GroupState:
         if self.per_row and getattr(windows[0], "waits", False):
             self.queue = KeyedWindows(table, form, ALGORITHMS["recalculate"].algorithm)
         self.parts = [self.windows] if self.queue is None else [self.windows, self.queue]
+        self._loops: dict[bool, Callable] = {}
 
     def loop(self, over_slices: bool) -> Callable:
         """The loop that takes rows through the windows, or slices that were folded elsewhere."""
+        if over_slices not in self._loops:
+            self._loops[over_slices] = self._loop(over_slices)
+        return self._loops[over_slices]
+
+    def _loop(self, over_slices: bool) -> Callable:
         windows, queue = self.windows, self.queue
         what, lift = (" of slices", slice_at(windows.form)) if over_slices else ("", windows.form.lift_at)
         waiting = () if queue is None else (queue.kernel, queue.access())
@@ -147,12 +154,12 @@ class State:
 
     def begin(self, keys: np.ndarray) -> None:
         """A step that touches these keys (all different) begins."""
-        self._saved = keys, self.table.words[keys], self.until
+        self._saved = keys, self.table.words.take(keys, 0), self.until
 
     @property
     def touched(self) -> np.ndarray:
         """The keys that the step touches."""
-        return np.empty(0, np.int64) if self._saved is None else self._saved[0]
+        return _NO_KEYS if self._saved is None else self._saved[0]
 
     def commit(self) -> None:
         """The step stays."""
@@ -174,27 +181,23 @@ class State:
 
     def due_keys(self, until: int) -> np.ndarray:
         """The keys that are due by then, ascending. Until the step is over, the heap can take them back."""
-        keys, times = self.due.pop(until)
-        if not len(keys):
-            return keys
-        keys = keys[self.table.words[keys, DUE] == times]
-        return np.unique(keys) if len(keys) > 1 else keys
+        return self.due.pop(self.table.words, DUE, until)
 
-    def schedule(self, keys: np.ndarray) -> None:
-        """Finds out when the keys are due next."""
+    def schedule(self, keys: np.ndarray) -> bool:
+        """Finds out when the keys are due next. Whether some may be `idle`."""
         if not self.timed:
-            return
+            return True
         name, window = self.timed[0]
         when = window.due(self.walks[name], keys)
         for name, window in self.timed[1:]:
             when = np.minimum(when, window.due(self.walks[name], keys))
-        self.due.schedule(self.table.words, DUE, keys, when)
+        return self.due.schedule(self.table.words, DUE, keys, when)
 
     def idle(self, keys: np.ndarray) -> np.ndarray:
         """Those of the keys that may be forgotten. A key that is due at some time is none of them."""
         if self.counted or self.newest or self.stored:  # a snapshot may refer to what a key has in a store
             return keys[:0]
-        keys = keys[self.table.words[keys, DUE] == HIGHEST]
+        keys = keys[self.table.words[:, DUE].take(keys) == HIGHEST]
         for name, window in self.plan.windows.items():
             if len(keys):
                 keys = keys[window.idle(self.walks[name], keys)]

@@ -14,10 +14,11 @@ import numpy as np
 
 from windrow.engine.batch import arrays
 from windrow.engine.columns import Slots
-from windrow.engine.inputs import Column
+from windrow.engine.inputs import Column, all_true
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_loops import Cuts, Fused, RowRuns, Wins
 from windrow.engine.keyed_loops import Runs as SliceRuns
+from windrow.engine.table import number_rows
 from windrow.engine.walking import ByRow, Runs, Walked
 from windrow.engine.walks import HIGHEST, LOWEST, ready
 from windrow.step.errors import named
@@ -44,7 +45,7 @@ class Given:
         if self.slices is not None:
             mine = self.slices[g]
             return (tuple(ready(column) for column in mine) if windows.form.compiled else mine), ()
-        return arrays(windows.form, self.read(group))
+        return arrays(windows.form, [self.columns[column] for column in group.columns])
 
 
 @dataclass(slots=True, eq=False)
@@ -114,16 +115,14 @@ def step(
     runs_begin, runs_end = _runs(own, begin, every, len(rows))
     if keep:
         state.begin(every)
-    measures = dict(rows.measures)
-    words = state.table.words
-    count = runs_end - runs_begin
+    words, full = state.table.words, rows
+    if state.counted or not keep:
+        full = StepRows(rows.key, dict(rows.measures), rows.readable, rows.last, keep)
     if state.counted:
-        before = words[every, COUNT]
-        measures[ROWS] = np.repeat(before - runs_begin, count) + np.arange(len(rows))
-        count = before + count
-    full = StepRows(rows.key, measures, rows.readable, rows.last, keep)
+        numbers = full.measures[ROWS] = np.empty(len(rows), np.int64)
+        number_rows(words, COUNT, every, runs_begin, runs_end, numbers)
     whole = Taken(runs_begin, runs_end, full, Given(columns, slices))
-    some = {measure: whole.without(mask) for measure, mask in (absent or {}).items()}
+    some = {} if not absent else {measure: whole.without(mask) for measure, mask in absent.items()}
     newest = {}
     for measure, word in state.newest.items():
         taken = some.get(measure, whole)
@@ -139,7 +138,7 @@ def step(
             now = np.empty(len(every), np.int64)
             now.fill(until)
         elif window.measure == ROWS:
-            now = np.full(len(every), HIGHEST) if closing and plan.partial else count
+            now = np.full(len(every), HIGHEST) if closing and plan.partial else words[:, COUNT].take(every)
         else:
             highest = np.inf if plan.dtype(window).kind == "f" else HIGHEST
             now = np.full_like(newest[window.measure], highest) if closing else newest[window.measure]
@@ -164,10 +163,8 @@ def step(
             ended[name] = _ended(state, name, runs, found, taken.given, keep)
     for ring, mine in walked.items():
         taken = some.get(plan.windows[ring[0]].measure, whole)
-        runs = Runs(every, taken.begin, taken.end, count)
+        runs = Runs(every, taken.begin, taken.end, every)  # how far the measure has come is known to the walks
         ended |= _shared(state, state.rings[ring], mine, runs, taken.given, keep, seen)
-    if state.counted:
-        words[every, COUNT] = count
     for measure, word in state.newest.items():
         words[every, word] = newest[measure].view(np.int64)
     if keep:
@@ -262,8 +259,8 @@ def _shared(
 
 def _told(name: str, runs: Runs, found: Walked, answers: dict[str, Answer]) -> Ended:
     windows = len(found.win_at)
-    key = np.repeat(runs.key, windows if len(runs.key) == 1 else np.diff(found.wins))
-    whole = None if not windows or found.whole.all() else found.whole
+    key = runs.key.repeat(windows if len(runs.key) == 1 else np.diff(found.wins))
+    whole = None if all_true(found.whole) else found.whole
     return Ended(name, key, found.start, found.end, whole, answers)
 
 
@@ -329,7 +326,10 @@ def _looped(
     kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str], of: Group
 ) -> None:
     """Runs a loop to its end, with more log where it asks for it; an error names the window, and what was read."""
-    with named(lambda: where(int(at[-1])), of.columns):
+    try:
         while not loop(*[part.cells() for part in kept.parts], *given, at):
             for part in kept.parts:
                 part.more_log(1024)
+    except Exception as error:
+        named(error, where(int(at[-1])), of.columns)
+        raise

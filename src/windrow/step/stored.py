@@ -148,8 +148,11 @@ class StoredWindow:
         answers: dict[str, Answer] = {}
         for g, group in enumerate(self.groups):
             left = _joined([self.left[g][key] for key in keys if key in self.left[g]])
-            with named(lambda: where(-1)):
+            try:
                 slots, prefixes = passes.fold(group, data(group), items.source, left, ranges.cuts, ranges.stops)
+            except Exception as error:
+                named(error, where(-1))
+                raise
             newest = np.maximum(ranges.last - 1, 0)  # of a run without any, something that nobody reads
             tails = _joined([prefixes, _some(slots, newest)]) if room(slots) else prefixes
             out, valid = group.room(n)
@@ -178,8 +181,11 @@ class StoredWindow:
         done = np.zeros(1, np.int64)
         given, there = group.room(len(lo))
         tree = self.shelf.tree(key, str(g), group.of)
-        with named(lambda: where(a + int(done[0]) if done[0] < z - a else -1)):
+        try:
             mta_ranges.answer(tree, group.form, mine, lo, hi, tail, tails, given, there, done)
+        except Exception as error:
+            named(error, where(a + int(done[0]) if done[0] < z - a else -1))
+            raise
         for whole, some in ((out, given), (valid, there)):
             for column, part in zip(whole, some, strict=True):
                 column[a:z] = part[:-1]

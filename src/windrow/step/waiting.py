@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.engine.table import grown
+from windrow.engine.table import count_keys, grown
 
 
 class Waiting:
@@ -17,8 +17,9 @@ class Waiting:
     def add(self, keys: np.ndarray, by: int = 1) -> None:
         """So many more for each key in the list; a key may be there several times."""
         if len(keys):
-            self._counts = grown(self._counts, int(keys.max()) + 1)
-            self._count(keys, by)
+            if not count_keys(self._counts, keys, by):
+                self._counts = grown(self._counts, int(keys.max()) + 1)
+                count_keys(self._counts, keys, by)
             self._moves.append((keys, by))
 
     def any(self, keys: np.ndarray) -> np.ndarray:
@@ -33,11 +34,5 @@ class Waiting:
 
     def rollback(self) -> None:
         for keys, by in reversed(self._moves):
-            self._count(keys, -by)
+            count_keys(self._counts, keys, -by)
         self._moves = []
-
-    def _count(self, keys: np.ndarray, by: int) -> None:
-        if len(keys) < len(self._counts):
-            np.add.at(self._counts, keys, by)
-        else:
-            self._counts += by * np.bincount(keys, minlength=len(self._counts))

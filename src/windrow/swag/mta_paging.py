@@ -109,6 +109,10 @@ class Paged(MonoidTree):
         """How many rows may come, for all that level l must take in with `free` slots of its tail left."""
         raise NotImplementedError
 
+    def _keep_slots(self) -> None:
+        """Slots that are in use are about to be overwritten: who may step back keeps them as they are."""
+        raise NotImplementedError
+
     # The store of slots.
 
     def _start(self, form: Form | None, capacity: int) -> None:
@@ -203,6 +207,8 @@ class Paged(MonoidTree):
             moved.append((l, H, a, e, copies))
         for l, page, body in leaving:
             self.pager.put(l, page, sealed(self._key(l, page), self._epoch(l, page), body))
+        if moved:
+            self._keep_slots()
         for l, H, a, e, copies in moved:
             for start, to in copies:
                 self._copy(start, to)
@@ -245,6 +251,7 @@ class Paged(MonoidTree):
         self._sweep()
 
     def _install(self, l: int, page: int, slots: Any) -> None:
+        self._keep_slots()
         to = 3 * self.cache * l + page * self.page % self.cache
         if isinstance(slots, list):
             self.s.vals[to : to + self.page] = slots

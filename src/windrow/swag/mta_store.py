@@ -12,7 +12,7 @@ An operation that raises, because of the store or the aggregate, has not happene
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -21,7 +21,7 @@ import numpy as np
 
 from windrow.aggregates.base import Aggregate, same
 from windrow.engine import batch, snapshot
-from windrow.engine.columns import copied, move, read, room, write
+from windrow.engine.columns import copied, copied_slots, move, read, room, write
 from windrow.engine.identity import described
 from windrow.errors import OptionError, SnapshotError, StoreError, Unsupported, WrongType
 from windrow.stores.base import Batch, Store
@@ -152,9 +152,21 @@ class Stored(Layered):
         self.pinned, self._before = self.pinned - 1, None
 
     def begin(self) -> None:
-        """What follows can be taken back, until `commit` or `rollback`. Meanwhile nothing is deleted from the store."""
-        self._before = self._saved()
+        """What follows can be taken back, until `commit` or `rollback`. Meanwhile nothing is deleted from the store.
+
+        A row that comes or goes overwrites no slot that is in use: a new element has a position of its own, and one
+        that goes is passed over. So slots are copied when the first of them is about to be (`_keep_slots`), which is
+        once in a page of rows, and not for each step.
+        """
+        s = self.s
+        state = replace(self.state, store=s._replace(aggs=copied_slots(s.aggs), links=s.links.copy()))
+        self._before = state, self.carry, self.inserted, self._sample and list(self._sample)
         self.pinned += 1
+
+    def _keep_slots(self) -> None:
+        if self._before is not None and self._before[0].store.vals is self.s.vals:
+            state, *rest = self._before
+            self._before = replace(state, store=state.store._replace(vals=copied_slots(self.s.vals))), *rest
 
     def commit(self) -> None:
         """What was done since `begin` stays."""
@@ -312,11 +324,19 @@ class StoredAMTA(Stored, amta.AMTA):
     def _inserts(self, free: int, l: int) -> int:
         return max(free - 2, 0) << l  # a level gets one element for two of the level below
 
+    def _enforce_bulk(self, s: Any, r: Any, goes: Callable[[Any], bool], sub: Any) -> Any:
+        self._keep_slots()  # heads are computed anew
+        return super()._enforce_bulk(s, r, goes, sub)
+
 
 class StoredLogMTA(Stored, log_mta.LogMTA):
     """LogMTA with O(log n) pages in memory and the rest in a store."""
 
     algorithm = replace(log_mta.ALGORITHM, kernel=log_mta_kernel)
+
+    def begin(self) -> None:
+        super().begin()
+        self._keep_slots()  # each row changes elements that are there: the tail's, and the head's
 
     def _inserts(self, free: int, l: int) -> int:
         return max(free - 4, 0) // 4  # a row may make a level anew each time: a gap, a pair, and itself

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from windrow.errors import WindrowError
 from windrow.windows.durations import is_duration, micros, spelled
 
 
-@dataclass(frozen=True)
-class Measure:
+class Measure(NamedTuple):
     """Along what a window is measured: the event time, the number of rows, or an ordered numeric column."""
 
     kind: str
@@ -46,7 +45,7 @@ class StepRows:
     """The rows of a step, sorted by key and in order within each."""
 
     key: np.ndarray
-    measures: Mapping[Measure, np.ndarray]  # event time, row numbers, columns
+    measures: dict[Measure, np.ndarray]  # event time, row numbers, columns
     readable: Mapping[str, Column]  # what predicates and user-defined windows see; read when asked for
     last: Mapping[Measure, np.ndarray] = field(default_factory=dict)  # of slices instead of rows: their newest values
     keep: bool = True  # the step can be taken back

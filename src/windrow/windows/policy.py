@@ -15,7 +15,7 @@ from windrow.engine.keyed_loops import PolicyRuns
 from windrow.engine.policy_state import PolicyState
 from windrow.engine.row_views import numbers, row_maker
 from windrow.engine.table import Table
-from windrow.engine.walking import ByRow, Runs, WalkState
+from windrow.engine.walking import ByRow, Runs, WalkState, walker
 from windrow.engine.walks import HIGHEST
 from windrow.swag.amta import ALGORITHM
 from windrow.swag.mta_batch import sized_by_policy
@@ -62,13 +62,9 @@ class Policy(Window):
         number = rows.measures[ROWS]
         stretches = PolicyRuns(runs.key, runs.begin, runs.end, runs.begin)
         lo, hi = state.bounds(stretches, rows.readable, len(rows), number, rows.keep), number + 1
-        filled = np.flatnonzero(runs.end > runs.begin)
-        first, peak, keep = np.zeros((3, len(runs.key)), np.int64)
-        if len(filled):
-            begin = runs.begin[filled]
-            first[filled], keep[filled] = number[begin], lo[runs.end[filled] - 1]
-            peak[filled] = np.maximum.reduceat(hi - lo, begin)
-        return ByRow(lo, hi, first, peak, np.zeros(len(runs.key), np.int64), keep)
+        by_run = np.zeros((4, len(runs.key)), np.int64)
+        _by_run(runs, lo, hi, by_run)
+        return ByRow(lo, hi, *by_run)
 
     storable: ClassVar[bool] = True
 
@@ -141,3 +137,13 @@ def _numbers(column: Column, mine: slice) -> Column:
     mask = None if column.mask is None else column.mask[mine]
     values = numbers(Column(column.values[mine], mask, column.dtype))
     return Column(values, mask, column.dtype if column.dtype.kind not in "mM" else values.dtype)
+
+
+@walker
+def _by_run(runs, lo, hi, by_run):
+    """For each run that has rows what `ByRow` tells of it."""
+    for u in range(len(runs.key)):
+        if runs.begin[u] < runs.end[u]:
+            by_run[0, u], by_run[3, u] = hi[runs.begin[u]] - 1, lo[runs.end[u] - 1]
+            for i in range(runs.begin[u], runs.end[u]):
+                by_run[1, u] = max(by_run[1, u], hi[i] - lo[i])

@@ -74,23 +74,26 @@ class Trailing(Window):
     def bounds(self, state: WalkState, runs: Runs, rows: StepRows) -> ByRow:
         """For each row the rows of its window, by their numbers in the key."""
         values = rows.measures[self.measure]
-        n, number = len(runs.key), state.dtype.type
+        n = len(runs.key)
         lo, hi = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
-        by_run = np.zeros((4, n), np.int64)
-        state.begin(runs.key)
+        by_run = np.empty((4, n), np.int64)
         left, right = self.closed in ("left", "both"), self.closed in ("right", "both")
         if self.measure == ROWS:
-            _by_rows(runs, state.known(), np.int64(min(self.range, HIGHEST)), left, right, lo, hi, by_run)
+            words = state.table.words
+            _by_rows(runs, words, state.first, min(int(self.range), HIGHEST), left, right, lo, hi, by_run)
             return ByRow(lo, hi, *by_run)
         wanted = np.empty(n, np.int64)
         if _wanted(runs, state.table.words, state.first, wanted):
             state.enlarge(runs.key, wanted)
-        lowest = number(-np.inf) if number is np.float64 else number(LOWEST)
-        span = number(self.range if number is np.float64 else min(int(self.range), HIGHEST))
-        timed = self.measure == TIME and bool(len(runs.until)) and LOWEST // 2 < runs.until[0] < HIGHEST // 2
+        span, lowest = self._span(state.dtype)
+        timed = self.measure == TIME and bool(n) and LOWEST // 2 < runs.until[0] < HIGHEST // 2
         facts = span, lowest, left, right, timed and self.range < HIGHEST // 4
         _by_values(facts, runs, values, state.known(), lo, hi, by_run)
         return ByRow(lo, hi, *by_run)
+
+    def _span(self, dtype: np.dtype) -> tuple[int | float, int | float]:
+        """The range, and the lowest number, in the measure's type."""
+        return (float(self.range), -np.inf) if dtype.kind == "f" else (min(int(self.range), HIGHEST), LOWEST)
 
     storable: ClassVar[bool] = True
 
@@ -103,9 +106,8 @@ class Trailing(Window):
         found = self.bounds(state, runs, rows)
         if self.measure == ROWS:
             return found
-        values, number = rows.measures[self.measure], state.dtype.type
-        lowest, inclusive = number(-np.inf if number is np.float64 else LOWEST), self.closed in ("right", "none")
-        span = number(self.range if number is np.float64 else min(int(self.range), HIGHEST))
+        values, inclusive = rows.measures[self.measure], self.closed in ("right", "none")
+        span, lowest = self._span(state.dtype)
         first, end = state.word(runs.key, F), state.word(runs.key, E)
         keep = np.where(first < end, 0, end)
         for u in np.flatnonzero((runs.end > runs.begin) | (keep > 0)).tolist():
@@ -151,19 +153,18 @@ def _due(known, keys, span, when):
 
 @walker
 def _wanted(runs, words, own, wanted):
-    """How many rows each ring has to hold during the step; whether a ring is too small for that."""
+    """A step begins: how many rows each ring has to hold during it; whether a ring is too small for that."""
     small = False
     for u in range(len(runs.key)):
         row = words[runs.key[u]]
-        first = row[own + F] if row[own + F0] < 0 else row[own + F0]
-        wanted[u] = row[own + E] - first + runs.end[u] - runs.begin[u]
+        row[own + F0] = row[own + F] if row[own + F] < row[own + E] else -1
+        wanted[u] = row[own + E] - row[own + F] + runs.end[u] - runs.begin[u]
         small |= wanted[u] > row[own + SIZE]
     return small
 
 
 @walker
-def _by_rows(runs, known, n, closed_left, closed_right, lo, hi, by_run):
-    words, own = known.words, known.first
+def _by_rows(runs, words, own, n, closed_left, closed_right, lo, hi, by_run):
     for u in range(len(runs.key)):
         k = runs.key[u]
         before = e = words[k, own + E]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from windrow.engine.table import Table
-from windrow.engine.user_windows import Asked, Clock, discretize_rows, first_state
+from windrow.engine.user_windows import Asked, Clock, discretize_rows
 from windrow.engine.walking import (
     BASE,
     DONE,
@@ -30,6 +30,7 @@ from windrow.engine.walking import (
     walker,
 )
 from windrow.engine.walks import HIGHEST
+from windrow.engine.window_states import first_state
 from windrow.errors import WindrowError
 from windrow.windows.base import ROWS, TIME, Measure, StepRows, Window
 
@@ -89,10 +90,10 @@ class UserDefined(Window):
         values = rows.measures[TIME] if TIME in rows.measures else rows.measures[ROWS]
         clock = Clock(values, runs.until, self._open(state, runs.key), self.tick) if self.measure == TIME else None
         asked = state.asked(self.discretize, runs, rows, clock)
-        room = int(asked.ends.sum()) + len(asked.when) + len(values) + len(runs.key)
+        room = int(np.add.reduce(asked.ends)) + len(asked.when) + len(values) + len(runs.key)
         if closing and partial:
             room += int(self._open(state, runs.key).sum()) + int(asked.begins.sum())
-        bad = np.full(1, -1, np.int64)
+        bad = np.array([-1])
         found = self._walked(state, runs, (closing and partial, bad), values, asked, room)
         if bad[0] >= 0:
             number = rows.measures.get(ROWS)
@@ -163,7 +164,9 @@ class UserState(WalkState):
         """What the keys' objects say of the rows; they go on."""
         keys = runs.key.tolist()
         before = [self.objects.get(k) for k in keys]
-        seg = np.append(runs.begin, runs.end[-1] if len(runs.end) else 0)
+        seg = np.zeros(len(keys) + 1, np.int64)
+        seg[:-1] = runs.begin
+        seg[-1] = runs.end[-1] if keys else 0
         asked = discretize_rows(prototype, rows.readable, seg, before, clock=clock, keep=rows.keep)
         for k, old, new in zip(keys, before, asked.states, strict=True):
             if new is not None and new is not old:
