@@ -20,7 +20,7 @@ from windrow.engine.algorithm import Algorithm, Card, Kernel, Monoid
 from windrow.engine.columns import Store
 from windrow.engine.forms import Form
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
-from windrow.errors import SnapshotError
+from windrow.errors import SnapshotError, WindrowError
 
 __all__ = ["Algorithm", "Card", "Kernel", "Monoid", "Swag"]
 
@@ -48,6 +48,7 @@ class Swag:
     capacity: int
     s: Store
     r: Any
+    _asking = False  # a policy is being asked about this window
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -169,12 +170,14 @@ class Swag:
     @property
     def state(self) -> WindowState:
         """The window as the engine takes it. Its store is this window's own, not a copy."""
+        self._check_not_asking()
         return WindowState(self.algorithm, self.of, self.form, self.s, self.r, self.capacity)
 
     # Saving and going on.
 
     def snapshot(self) -> bytes:
         """The window's whole state; `resume` goes on from there, in another process, too."""
+        self._check_not_asking()
         state = (self.name, self.of.name, *self._state(), batch.carried_state(self.carry))
         return snapshot.sealed(state)
 
@@ -279,6 +282,7 @@ class Swag:
 
     def _step(self, operation: Callable, *arguments: Any) -> Any:
         """Runs one operation; one that raises leaves no trace."""
+        self._check_not_asking()
         journal = self.form.journal
         assert journal is not None
         if not self._holding:
@@ -289,6 +293,25 @@ class Swag:
         except BaseException:
             journal.rollback(start)
             raise
+
+    def _goes(self, policy: Callable[[Any, Any], bool], total: Any) -> Callable[[Any], bool]:
+        """Whether an oldest part goes, by a policy, which must leave the window alone meanwhile."""
+        lower = self.of.monoid_lower
+
+        def goes(old: Any) -> bool:
+            shown, self._asking = lower(old), True
+            try:
+                return bool(policy(total, shown))
+            finally:
+                self._asking = False
+
+        return goes
+
+    def _check_not_asking(self) -> None:
+        if self._asking:
+            raise WindrowError(
+                "a policy cannot use the window that it decides about, which is changing: it is told total and old"
+            )
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -314,6 +337,7 @@ class Swag:
 
     def _become(self, form: Form | None) -> None:
         """Carries the window over into another form; None: objects."""
+        self._check_not_asking()
         if form is not self.form and (form is not None or self.form.compiled):
             self._take(converted(self.state, form))
 

@@ -307,8 +307,7 @@ def _bulk(w: Any, policy: Callable, sub: Any, total: tuple, i: int, out: tuple, 
     whole: Any = numbers[0]
     if hasattr(w.of, "parts"):
         whole = getattr(type(w.of.empty), "_make", tuple)(numbers)
-    lower = w.of.monoid_lower
-    w.r = w._step(w._enforce, lambda old: bool(policy(whole, lower(old))), sub)
+    w.r = w._step(w._enforce, w._goes(policy, whole), sub)
     if hasattr(w, "pager"):
         w._measured()
     answer = w.query()

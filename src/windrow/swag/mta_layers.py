@@ -20,6 +20,7 @@ class Layered(Paged):
 
     def evict(self) -> None:
         """Drops the oldest row; IndexError where there is none."""
+        self._check_not_asking()
         if not self.spare_evictions and len(self):
             self._refill()
         super().evict()
@@ -27,12 +28,14 @@ class Layered(Paged):
 
     def evict_many(self, count: int) -> None:
         """Bulk eviction of the `count` oldest rows: O(log n) combines and pages; IndexError where there are fewer."""
+        self._check_not_asking()
         try:
             super().evict_many(count)
         finally:
             self._measured()
 
     def enforce(self, policy: Callable[[Any, Any], bool]) -> int:
+        self._check_not_asking()
         try:
             return super().enforce(policy)
         finally:

@@ -132,6 +132,7 @@ class Paged(MonoidTree):
 
     def _become(self, form: Form | None) -> None:
         """Only what is in use is carried over into another form."""
+        self._check_not_asking()
         if form is self.form or (form is None and not self.form.compiled):
             return
         if not len(self):
