@@ -29,6 +29,7 @@ from windrow.engine.batch import form_for
 from windrow.engine.columns import Store, allocate, read, write
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.state import converter
+from windrow.stores.base import is_remote
 from windrow.swag.base import Algorithm, Monoid
 from windrow.swag.mta_io import Pager, Place
 from windrow.swag.mta_levels import LINKS, Layout, MonoidTree
@@ -240,7 +241,7 @@ class Paged(MonoidTree):
             self._install(l, page, slots)
         self._staged.clear()
         self._measure()
-        if self.store.remote:
+        if is_remote(self.store):
             marks = enumerate(self._all_marks(self.r.h))
             self.pager.read_ahead([(l, e // P) for l, (H, _, a, e) in marks if a > H and e < a])
         self._sweep()

@@ -18,15 +18,15 @@ from windrow.engine.folding import answering
 from windrow.engine.forms import Form
 from windrow.swag.mta_batch import make_room, run_of
 
-#: for `tail`: the window moves on to this range, and nobody asks for its answer (which may not exist: a sum can overflow)
+#: for `tail`: the window moves on to this range, and nobody asks for its answer, which may not exist (an overflow)
 UNASKED = -2
 
 
 def between(kernel: Any, form: Form) -> Callable:
     """`run(s, r, f, e, slots, lo, hi, tail, prefixes, out, valid, a, room, spare, done)`: the windows from a on.
 
-    Window i is the partials lo[i] to hi[i], then prefixes[tail[i]] where tail[i] >= 0; `UNASKED` ones have no answer. It
-    stops before a window for which `room` inserts or `spare` evictions do not suffice, and says how far it came.
+    Window i is the partials lo[i] to hi[i], then prefixes[tail[i]] where tail[i] >= 0; `UNASKED` ones have no answer.
+    It stops before a window for which `room` inserts or `spare` evictions do not suffice, and says how far it came.
     """
     insert, evict, query = kernel.insert, kernel.evict, kernel.query
     get, identity, answer = form.get, form.identity, answering(form)

@@ -67,7 +67,7 @@ class Stored(Layered):
         self._untried = not getattr(aggregate, "builtin", False)
         super().__init__(aggregate, capacity=capacity)
         if not reopened:
-            if store.get(of_window(name, CHECKPOINT)) is not None:
+            if store.get_many([of_window(name, CHECKPOINT)])[0] is not None:
                 raise StoreError(
                     f"window {name!r} is in {store!r} already: AMTA.open(aggregate, store, name=...) goes on with it, "
                     "AMTA.forget(store, name) deletes it"
@@ -387,6 +387,7 @@ def _chosen(
     found = mta_checkpoint.opened(last, name, algorithm, aggregate)
     if number is not None and found.number != number:
         raise SnapshotError(
-            f"the snapshot refers to checkpoint {number} of window {name!r}, and the store has checkpoint {found.number}"
+            f"the snapshot refers to checkpoint {number} of window {name!r}, "
+            f"and the store has checkpoint {found.number}"
         )
     return last, found

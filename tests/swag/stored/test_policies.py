@@ -126,7 +126,7 @@ def test_policies_that_only_python_can_run():
 
 def test_a_compiled_policy_raises_as_in_python():
     w = small(AMTA, agg.join(agg.max(), agg.count()))
-    policy = lambda total, old: 1 // (total[1] - 5) > 100  # noqa: E731
+    policy = lambda total, old: 1 // (total[1] - 5) > 100
     w.slide_policy(np.arange(3.0), policy)
     assert w.form.compiled
     with pytest.raises(ZeroDivisionError):
