@@ -47,7 +47,7 @@ def test_a_policy_takes_a_few(cls):
     levels = []
     for count in (1000, N // 2, N - 700):
         w = window(cls, Counting())
-        levels.append(sum(w._marks(l)[2] > w._marks(l)[3] for l in range(w.r.h)))
+        levels.append(sum(w._marks(level)[2] > w._marks(level)[3] for level in range(w.r.h)))
         found = trips(w, lambda w, count=count: w.enforce(policy(count)))
         assert found <= 1 + -(-levels[-1] // 3), (count, found, levels[-1])  # pages of 8: three levels at a time
         assert len(w) == N - count and w.query().rows == N - count
@@ -61,7 +61,7 @@ def test_with_pages_of_the_usual_size(cls):
     w = cls(agg.join(rows=agg.count()), store=Counting(), cache=64, buffer=64)
     w.insert_many([1] * (1 << 16))
     w.pager.flush()
-    assert sum(w._marks(l)[2] > w._marks(l)[3] for l in range(w.r.h)) >= 8
+    assert sum(w._marks(level)[2] > w._marks(level)[3] for level in range(w.r.h)) >= 8
     assert trips(w, lambda w: w.enforce(policy(20_000))) <= 3
     assert len(w) == (1 << 16) - 20_000
 
