@@ -132,10 +132,14 @@ class Aggregate:
         name: for messages; the class of a user's aggregate is known as "user's own" otherwise.
         returns: the type of the answer, a pyarrow type or its name ("float64"): a result's types are known before there
             are rows. Needed only where the answer for made-up rows does not tell it.
+        dump, load: a partial -> bytes, and back, for stores and snapshots. Needed only where partials are objects that
+            neither are numbers, texts, bytes, times, nor lists, tuples, sets or dicts of these. Nothing is pickled.
     """
 
     columns: tuple[str, ...] = ()
     builtin = False
+    dump: Callable[[Partial], Any]  # there only where partials are saved as something else
+    load: Callable[[Any], Partial]
     #: which of lift's arguments must not be null for the row to count; None: all of them
     needs: tuple[int, ...] | None = None
     #: what `lower` gives for a window without rows
@@ -167,10 +171,18 @@ class Aggregate:
         selective: bool = False,
         name: str = "user's own",
         returns: Any = None,
+        dump: Callable[[Partial], bytes] | None = None,
+        load: Callable[[bytes], Partial] | None = None,
     ) -> None:
         for label, function in (("lift", lift), ("combine", combine), ("lower", lower)):
             if not callable(function):
                 raise WrongType(f"{label} must be a function, not {type(function).__name__}")
+        if (dump is None) != (load is None):
+            raise WrongType("dump and load go together: what one writes the other reads")
+        if dump is not None and load is not None:
+            if not callable(dump) or not callable(load):
+                raise WrongType("dump and load must be functions: from a partial to bytes, and back")
+            self.dump, self.load = dump, load
         self.lift, self.combine, self.lower, self.identity = lift, combine, lower, identity
         self.inverse = inverse
         self.commutative, self.selective, self.name = commutative, selective, name

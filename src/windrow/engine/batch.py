@@ -145,6 +145,11 @@ def chosen_form(state: WindowState, columns: Columns) -> Form | None:
     return form_for(state.aggregate, tuple(column.kind for column in columns), masked)
 
 
+def signature(columns: Columns) -> tuple[tuple[str, ...], tuple[bool, ...]]:
+    """The kinds of the columns, and which of them have nulls: what `form_for` takes."""
+    return tuple(column.kind for column in columns), tuple(column.mask is not None for column in columns)
+
+
 _FORMS: dict[Any, Form | None] = {}
 
 

@@ -274,6 +274,8 @@ class KeyedWindows:
             words[k, first + OWN : first + OWN + len(ints)] = ints
         for k in keys[~filled].tolist():  # what the algorithm wants to find in its slots
             base, size = words[k, first + VALS : first + VALS + 3].tolist(), int(words[k, first + CAPACITY])
+            if self.algorithm.new_store is not None:  # 0, or what another key has left, is not its empty slot
+                self.fill(k, new_store(self.algorithm, self.form, size))
             by_hand(self.algorithm, self.form)[1].clear(self.store(base, size))
 
     def store(self, base: list[int], capacity: int) -> Store:

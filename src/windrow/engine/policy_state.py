@@ -30,6 +30,7 @@ from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_access import OWN, SLICE_E, plain_access
 from windrow.engine.keyed_loops import DONE, NO_ROOM, PolicyRuns, by_policy
 from windrow.engine.keyed_moves import move
+from windrow.engine.recent import Recent
 from windrow.engine.row_kernels import COMPILE_AFTER, SMALL, arrays_of, compile_quietly, key_of, scope_of
 from windrow.engine.row_views import numbers, row_maker
 from windrow.engine.table import Table
@@ -41,14 +42,16 @@ Evict = Callable[[Any, Any], Any]  # (total, old), rows with the fields of `over
 AHEAD = 1 << 16
 #: writes that are logged before they count as done, where the step is not to be taken back
 LOG = 1 << 16
+#: loops that are kept for each form of aggregates, one for each policy; they are on disk, too
+LOOPS = 16
 #: how many rows each policy has seen, by its fingerprint
-_seen: dict[str, int] = {}
+_seen: Recent[str, int] = Recent(1000)
 
 
 def worth_compiling(key: str, rows: int) -> bool:
     """Whether a policy has seen enough rows, these included. One whose globals have changed is another."""
-    _seen[key] = min(_seen.get(key, 0) + rows, COMPILE_AFTER)
-    return _seen[key] >= COMPILE_AFTER
+    _seen[key] = seen = min(_seen.get(key, 0) + rows, COMPILE_AFTER)
+    return seen >= COMPILE_AFTER
 
 
 class PolicyState(WalkState):
@@ -154,9 +157,9 @@ class PolicyState(WalkState):
     # Compiled.
 
     @property
-    def _loops(self) -> dict:
+    def _loops(self) -> Recent:
         assert self.columns is not None
-        return self.columns.form.memo
+        return self.columns.form.memo.setdefault("policies", Recent(LOOPS))
 
     def _key(self) -> tuple:
         return "policy", key_of(self.evict), self.names

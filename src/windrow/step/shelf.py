@@ -40,7 +40,9 @@ class Shelf:
     def _make(self, at: tuple[int, str], aggregate: Aggregate) -> None:
         name = f"{self.name}, tree {self.made}, {at[1]}"
         self._names[name] = None
-        if self.store.get(of_window(name, CHECKPOINT)) is not None:  # of a snapshot that nobody has gone on from
+        if (
+            self.store.get_many([of_window(name, CHECKPOINT)])[0] is not None
+        ):  # of a snapshot that nobody has gone on from
             AMTA.forget(self.store, name)
         self.trees[at] = AMTA(aggregate, store=self.store, buffer=BUFFER, cache=CACHE, name=name)
         self.made += 1

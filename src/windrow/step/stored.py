@@ -171,11 +171,11 @@ class StoredWindow:
         self, g: int, key: int, u: int, ranges: Ranges, slots: Any, tails: Any, out: tuple, valid: tuple,
         where: Callable[[int], str],
     ) -> None:  # fmt: skip
-        """The answers of one run. One more is asked for: it takes in what may enter, and drops what nobody needs."""
+        """The answers of one run. One range more, unasked, takes in what may enter, and drops what nobody needs."""
         a, z, group = int(ranges.answers[u]), int(ranges.answers[u + 1]), self.groups[g]
         hi = np.append(ranges.hi[a:z], ranges.enter[u])
         lo = np.minimum(np.append(ranges.lo[a:z], ranges.keep[u]), hi)
-        tail = np.append(ranges.tail[a:z], -1)
+        tail = np.append(ranges.tail[a:z], mta_ranges.UNASKED)
         first = int(ranges.first[u])
         mine = _part(slots, first, first + int(ranges.enter[u]))
         done = np.zeros(1, np.int64)

@@ -8,9 +8,9 @@ at all (`windrow.stores.base`). Drivers are imported only when a store of their 
 and `redis` install them.
 """
 
-from windrow.stores.base import Batch, Store
+from windrow.stores.base import Batch, Store, refuse
 from windrow.stores.memory import memory
 from windrow.stores.redis import redis
 from windrow.stores.rocksdb import rocksdb
 
-__all__ = ["Batch", "Store", "memory", "redis", "rocksdb"]
+__all__ = ["Batch", "Store", "memory", "redis", "refuse", "rocksdb"]

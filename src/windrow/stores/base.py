@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -25,33 +25,28 @@ class Batch:
 
 @runtime_checkable
 class Store(Protocol):
-    """Bytes by key, ordered by key. Safe to use from several threads."""
+    """Bytes by key. Two verbs are all that windows and queries ask for; both are safe to call from several threads.
 
-    #: a round trip is long enough to be worth a thread that reads ahead
-    remote: bool
-    #: seconds for which a store that does not answer is asked again
-    patience: float
-
-    def get(self, key: bytes) -> bytes | None:
-        """The value, or None."""
+    A store that cannot be reached now and may be later raises `StoreUnavailable`; any other trouble is a `StoreError`.
+    Two attributes are read where a store has them: `remote` (True: a round trip is long, so that pages are read ahead
+    by a thread, and more of them at a time) and `patience` (seconds for which a store that is unavailable is asked
+    again; 0 otherwise). The stores of this package have more verbs, for people who look into them: get, put, scan,
+    delete_range, close.
+    """
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The values in the order of the keys, in one round trip."""
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Sets one value."""
+        """The values in the order of the keys, None where there is none; in one round trip."""
 
     def write(self, batch: Batch, *, durable: bool = False) -> None:
-        """Writes a batch atomically, after all batches before it; `durable`: it is on disk when this returns."""
+        """Writes a batch atomically, after all batches before it; `durable`: it is on disk when this returns.
 
-    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values from `start` to `end` (excluded), in order."""
+        First the guard is compared (`refuse`), then keys in the ranges go, compared as bytes, then the values come.
+        """
 
-    def delete_range(self, start: bytes, end: bytes) -> None:
-        """Deletes the keys from `start` to `end` (excluded)."""
 
-    def close(self) -> None:
-        """Gives everything back. Twice is not an error; anything else afterwards is a `StoreError`."""
+def is_remote(store: Store) -> bool:
+    """Whether a round trip to the store is long."""
+    return bool(getattr(store, "remote", False))
 
 
 def refuse(guard: tuple[bytes, bytes], found: bytes | None) -> None:

@@ -23,7 +23,7 @@ from windrow.engine.identity import Described, described
 from windrow.engine.inputs import python_values
 from windrow.engine.paged import Paged, closed, is_open, opened
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
-from windrow.errors import OptionError, SnapshotError, WrongType
+from windrow.errors import OptionError, SnapshotError, WindrowError, WrongType
 
 __all__ = ["Algorithm", "Card", "Kernel", "Monoid", "Swag"]
 
@@ -51,6 +51,7 @@ class Swag:
     capacity: int
     s: Store
     r: Any
+    _asking = False  # a policy is being asked about this window
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -177,12 +178,14 @@ class Swag:
     @property
     def state(self) -> WindowState:
         """The window as the engine takes it. Its store is this window's own, not a copy."""
+        self._check_not_asking()
         return WindowState(self.algorithm, self.of, self.form, self.s, self.r, self.capacity)
 
     # Saving and going on.
 
     def snapshot(self) -> bytes:
         """The window's whole state; `resume` goes on from there, in another process, too."""
+        self._check_not_asking()
         state = (self.name, tuple(described(self.of)), *self._state(), batch.carried_state(self.carry))
         return snapshot.sealed(state)
 
@@ -308,6 +311,7 @@ class Swag:
 
     def _step(self, operation: Callable, *arguments: Any) -> Any:
         """Runs one operation; one that raises leaves no trace."""
+        self._check_not_asking()
         journal = self.form.journal
         assert journal is not None
         self._known = None
@@ -320,6 +324,25 @@ class Swag:
         finally:
             if not self._holding:
                 journal.undo.clear()
+
+    def _goes(self, policy: Callable[[Any, Any], bool], total: Any) -> Callable[[Any], bool]:
+        """Whether an oldest part goes, by a policy, which must leave the window alone meanwhile."""
+        lower = self.of.monoid_lower
+
+        def goes(old: Any) -> bool:
+            shown, self._asking = lower(old), True
+            try:
+                return bool(policy(total, shown))
+            finally:
+                self._asking = False
+
+        return goes
+
+    def _check_not_asking(self) -> None:
+        if self._asking:
+            raise WindrowError(
+                "a policy cannot use the window that it decides about, which is changing: it is told total and old"
+            )
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -350,6 +373,7 @@ class Swag:
 
     def _become(self, form: Form | None) -> None:
         """Carries the window over into another form; None: objects."""
+        self._check_not_asking()
         algorithm = self.algorithm
         if form is None and (algorithm.endless or (self.form.compiled and algorithm.rebuild is None)):
             if not isinstance(self.s.vals, Paged):

@@ -1,7 +1,11 @@
 """Log MTA: the Monoid Tree Aggregator with the whole tree kept up to date.
 
-Paper 4 §4.1, Algorithms 1 and 2. Errata: Alg. 2 names the removed subsequence in two ways (`sub`, `rm_subseq`); Alg. 1
-keeps `agg` after enqueuing it (line 9), where the pair's parent is what goes up, and its new root lacks the old one.
+Paper 4 §4.1, Algorithms 1 and 2. Errata: Alg. 2 names the removed subsequence in two ways (`sub`, `rm_subseq`); its
+line 7 must subtract 1 where e_0 = ∅ (the first of the removed pairs has one element then, not two), not where e_0 ≠ ∅;
+its line 12 calls the policy with (old, total), where §4.1.3 and Listing 1 define it as wsp(total, old). Alg. 1 keeps
+`agg` after enqueuing it (line 9), where the pair's parent is what goes up, and its new root lacks the old one.
+Theorem 1 counts pairs from 1 and the sides of a pair from 0; then both of its indices are one too high: the children
+are pair 2j+k-2 where the level begins with <∅, *>, and pair 2j+k-1 otherwise.
 """
 
 from __future__ import annotations

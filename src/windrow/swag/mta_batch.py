@@ -18,6 +18,8 @@ from windrow.engine import batch
 from windrow.engine.forms import Form
 from windrow.engine.inputs import Column
 from windrow.engine.kernel import CompilationFailed, cached_loop, whole
+from windrow.engine.policy_state import LOOPS, worth_compiling
+from windrow.engine.recent import Recent
 from windrow.engine.row_kernels import key_of
 from windrow.errors import StoreError, WindrowError
 
@@ -216,21 +218,30 @@ def _slid(w: Any, form: Form, columns: Columns, window: int) -> Any:
 
 
 def policed(w: Any, columns: Columns, policy: Callable) -> Any:
-    """`slide_policy`."""
-    form, sizes = _form(w, columns), np.empty(len(columns[0].values), np.int64)
+    """`slide_policy`. What comes back depends on the aggregate and the columns, not on whether the policy compiles."""
+    form, n = _form(w, columns), len(columns[0].values)
+    if form is not None and (not w.singles_first or any(form.checked)):
+        form = None
     saved = w._saved()
     try:
-        if form is not None and w.singles_first and len(columns[0].values) and not any(form.checked):
+        if form is not None and n and _worth(w, form, policy, columns):
             try:
-                return _policed(w, form, columns, policy, sizes)
-            except CompilationFailed:  # then the policy is one for Python
+                return _policed(w, form, columns, policy, np.empty(n, np.int64))
+            except StoreError:
+                raise
+            except Exception:  # not for numba; or in Python it says better what is wrong, or nothing is wrong there
                 w._restore(saved)
-        out = np.empty(len(columns[0].values), object)
+                _loops(w, form)[_key(policy)] = None
+        told = None if _times(columns) else batch.form_for(w.of, *batch.signature(columns))
+        out, valid = ((np.empty(n, object),), ()) if told is None else batch.room_for(told, n)
         for i, row in enumerate(zip(*(c.objects() for c in columns), strict=True)):
             w.insert(*row)
             w.enforce(policy)
-            out[i] = w.query()
-        return out
+            if told is None:
+                out[0][i] = w.query()
+            else:
+                _put(w, w.query(), i, out, valid)
+        return out[0] if told is None else batch.answered(w.of, told, columns, out, valid)
     except BaseException:
         w._restore(saved)
         raise
@@ -245,8 +256,7 @@ def sized_by_policy(w: Any, columns: Columns, policy: Callable, plain: Callable)
     sizes = np.empty(n, np.int64)
     compiles = n and isinstance(policy, FunctionType) and hasattr(w.of.empty, "_fields")
     form = _form(w, columns) if compiles else None
-    failed = type(w), _key(policy), "failed"
-    if form is not None and not any(form.checked) and failed not in form.memo:
+    if form is not None and not any(form.checked) and _loops(w, form).get(_key(policy), policy) is not None:
         saved = w._saved()
         try:
             _policed(w, form, columns, policy, sizes)
@@ -255,7 +265,7 @@ def sized_by_policy(w: Any, columns: Columns, policy: Callable, plain: Callable)
             raise
         except Exception:  # not for numba; or in Python it says better what is wrong, and where
             w._restore(saved)
-            form.memo[failed] = policy  # so that no other gets its id
+            _loops(w, form)[_key(policy)] = None
     for i, row in enumerate(zip(*(c.objects() for c in columns), strict=True)):
         try:
             w.insert(*row)
@@ -272,15 +282,36 @@ def _key(policy: Callable) -> str:
     return f"policy {key_of(policy) or id(policy)}"
 
 
+def _loops(w: Any, form: Form) -> Recent:
+    """The loops of policies, each with its policy, so that no other gets its id; None: it does not compile."""
+    return form.memo.setdefault((type(w), "policies"), Recent(LOOPS))
+
+
+def _worth(w: Any, form: Form, policy: Callable, columns: Columns) -> bool:
+    """Whether rows go through a compiled loop: it takes seconds to compile, and few rows are through in Python by then.
+
+    Times and durations do so at any rate: the compiled loop gives them back as they came.
+    """
+    key, loops = _key(policy), _loops(w, form)
+    if key in loops:
+        return loops[key] is not None
+    return worth_compiling(key, len(columns[0].values)) or _times(columns)
+
+
+def _times(columns: Columns) -> bool:
+    return any(column.dtype.kind in "mM" for column in columns)
+
+
 def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.ndarray) -> Any:
     w._become(form)
     n, a = len(columns[0].values), 0
     data, masks = batch.arrays(form, columns)
     out, valid = batch.room_for(form, n)
     total, old = (tuple(np.ones(1, dtype) for dtype in form.outputs) for _ in range(2))
-    key = _key(policy)
-    run = run_of(w, key, lambda: rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total)))
-    form.memo[type(w), key, "kept"] = policy  # so that no other gets its id
+    loops, key = _loops(w, form), _key(policy)
+    if loops.get(key) is None:
+        loops[key] = cached(rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total))), policy
+    run = loops[key][0]
     layers = hasattr(w, "pager")
     while a < n:
         z = a + make_room(w, n - a)
@@ -307,13 +338,16 @@ def _bulk(w: Any, policy: Callable, sub: Any, total: tuple, i: int, out: tuple, 
     whole: Any = numbers[0]
     if hasattr(w.of, "parts"):
         whole = getattr(type(w.of.empty), "_make", tuple)(numbers)
-    lower = w.of.monoid_lower
-    w.r = w._step(w._enforce, lambda old: bool(policy(whole, lower(old))), sub)
+    w.r = w._step(w._enforce, w._goes(policy, whole), sub)
     if hasattr(w, "pager"):
         w._measured()
-    answer = w.query()
+    _put(w, w.query(), i, out, valid)
+
+
+def _put(w: Any, answer: Any, i: int, out: tuple, valid: tuple) -> None:
+    """One row's answer among those of the compiled loop."""
     for k, part in enumerate(answer if hasattr(w.of, "parts") else (answer,)):
-        if len(w):
+        if len(w) and part is not None:
             out[k][i] = part
         elif len(valid[k]):
             valid[k][i] = False

@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from windrow.errors import StoreError, StoreUnavailable
-from windrow.stores.base import Batch, Store
+from windrow.stores.base import Batch, Store, is_remote
 from windrow.stores.keys import of_page
 
 T = TypeVar("T")
@@ -39,6 +39,7 @@ class Pager:
 
     def __init__(self, store: Store, name: str, guard: tuple[bytes, bytes], buffer: int, size: int) -> None:
         self.store, self.name, self.guard, self.size = store, name, guard, size
+        self.patience = float(getattr(store, "patience", 0.0))
         self.batch = max(1, buffer // size)  # pages
         self.puts: list[tuple[bytes, bytes]] = []  # not given to the thread yet
         self.ranges: list[tuple[bytes, bytes]] = []
@@ -178,7 +179,7 @@ class Pager:
 
     def read_ahead(self, places: Sequence[Place]) -> None:
         """Begins to fetch pages that will be wanted, where a round trip is long."""
-        if not self.store.remote or self.closed:
+        if not is_remote(self.store) or self.closed:
             return
         wanted = set(places)
         for place in [place for place in self.ahead if place not in wanted]:
@@ -191,11 +192,14 @@ class Pager:
             if self.readers is None:
                 self.readers = ThreadPoolExecutor(1, thread_name_prefix=f"windrow {self.name} reads")
             self.reads += 1
-            self.ahead[place] = self.readers.submit(self.store.get, key)
+            self.ahead[place] = self.readers.submit(self._one, key)
+
+    def _one(self, key: bytes) -> bytes | None:
+        return self.store.get_many([key])[0]
 
     def _patiently(self, ask: Callable[[], T]) -> T:
         """Asks again for a while where the store does not answer."""
-        until = time.monotonic() + self.store.patience
+        until = time.monotonic() + self.patience
         while True:
             try:
                 return ask()
@@ -212,6 +216,6 @@ class Pager:
             self.changed.notify_all()
             thread: Any = self.thread
         if thread is not None:
-            thread.join(timeout=5 + self.store.patience)
+            thread.join(timeout=5 + self.patience)
         if self.readers is not None:
             self.readers.shutdown(wait=True, cancel_futures=True)

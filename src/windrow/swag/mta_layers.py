@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from windrow.stores.base import is_remote
 from windrow.swag.base import Monoid
 from windrow.swag.mta_io import Place
 from windrow.swag.mta_levels import MonoidTree
@@ -20,6 +21,7 @@ class Layered(Paged):
 
     def evict(self) -> None:
         """Drops the oldest row; IndexError where there is none."""
+        self._check_not_asking()
         if not self.spare_evictions and len(self):
             self._refill()
         super().evict()
@@ -27,12 +29,14 @@ class Layered(Paged):
 
     def evict_many(self, count: int) -> None:
         """Bulk eviction of the `count` oldest rows: O(log n) combines and pages; IndexError where there are fewer."""
+        self._check_not_asking()
         try:
             super().evict_many(count)
         finally:
             self._measured()
 
     def enforce(self, policy: Callable[[Any, Any], bool]) -> int:
+        self._check_not_asking()
         try:
             return super().enforce(policy)
         finally:
@@ -95,9 +99,29 @@ class Layered(Paged):
         """One partial, from the store if need be; the layers stay as they are."""
         _, _, a, e = self._marks(l)
         if e <= p < a:
-            [slots] = self._load([(l, p // self.page)])
+            place = l, p // self.page
+            if is_remote(self.store) and place not in self._staged:
+                self._load(self._below(l, p))
+            [slots] = self._load([place])
             return (m or self.m).get(slots, p % self.page)
         return super()._held(l, p, m)
+
+    def _below(self, l: int, p: int) -> list[Place]:
+        """The pages that a search from position p downwards may want next, to be read in one round trip.
+
+        The search goes to the children of p or of its neighbour (Theorem 1): two elements here, four a level below, and
+        so on. As long as these are no more than a page holds, they lie in two pages at most.
+        """
+        places, first, last = list[Place](), p, p + 1
+        while True:
+            H, T, a, e = self._marks(l)
+            low, high = max(first, e, H), min(last, a - 1, T - 1)
+            if low <= high:
+                places += [(l, page) for page in range(low // self.page, high // self.page + 1)]
+            if l == 0 or last - first >= self.page // 2:
+                return places
+            below = self._marks(l - 1)[0] >> 1
+            first, last, l = 2 * (below + first - H), 2 * (below + last - H) + 1, l - 1
 
     # For check_invariants.
 

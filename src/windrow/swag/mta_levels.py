@@ -246,13 +246,9 @@ class MonoidTree(Swag):
             return super().resume(aggregate, data)
         if store is None:
             raise SnapshotError(f"the snapshot refers to window {reference[1]!r} in a store: give store=")
-        window = cls.open(aggregate, store, name=reference[1])
-        if window.number != reference[2]:
-            raise SnapshotError(
-                f"the snapshot refers to checkpoint {reference[2]} of window {reference[1]!r}, "
-                f"and the store has checkpoint {window.number}"
-            )
-        return window
+        from windrow.swag.mta_store import opened
+
+        return opened(cls, aggregate, store, reference[1], 512, number=reference[2])
 
     # By hand, whichever form the window has: `hand` and `hk` see plain partials, in lists or in columns of numbers.
 
@@ -285,15 +281,11 @@ class MonoidTree(Swag):
             policy: `policy(total, old)`, from the aggregate of the whole window as it was at the call and that of an
                 oldest part of it: whether (at least) that part goes. Both as `query` gives them. It must hold for
                 every shorter part of a part it holds for. It may hold for the window itself: then nothing is left.
+                It must not use this window, which refuses it.
         """
         before = len(self)
         if before:
-            total, lower = self.query(), self.of.monoid_lower
-
-            def goes(old: Any) -> bool:
-                return bool(policy(total, lower(old)))
-
-            self.r = self._step(self._enforce, goes)
+            self.r = self._step(self._enforce, self._goes(policy, self.query()))
         return before - len(self)
 
     def slide_policy(self, values: Any, policy: Callable[[Any, Any], bool]) -> Any:
@@ -314,6 +306,7 @@ class MonoidTree(Swag):
     def _step(self, operation: Callable, *arguments: Any) -> Any:
         if not self.form.compiled:
             return super()._step(operation, *arguments)
+        self._check_not_asking()
         journal, before = self.hand.journal, self.form
         assert journal is not None
         journal.undo.clear()

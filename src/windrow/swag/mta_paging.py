@@ -29,6 +29,7 @@ from windrow.engine.batch import form_for
 from windrow.engine.columns import Store, allocate, read, write
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.state import converter
+from windrow.stores.base import is_remote
 from windrow.swag.base import Algorithm, Monoid
 from windrow.swag.mta_io import Pager, Place
 from windrow.swag.mta_levels import LINKS, Layout, MonoidTree
@@ -136,6 +137,7 @@ class Paged(MonoidTree):
 
     def _become(self, form: Form | None) -> None:
         """Only what is in use is carried over into another form."""
+        self._check_not_asking()
         if form is self.form or (form is None and not self.form.compiled):
             return
         if not len(self):
@@ -245,7 +247,7 @@ class Paged(MonoidTree):
             self._install(l, page, slots)
         self._staged.clear()
         self._measure()
-        if self.store.remote:
+        if is_remote(self.store):
             marks = enumerate(self._all_marks(self.r.h))
             self.pager.read_ahead([(l, e // P) for l, (H, _, a, e) in marks if a > H and e < a])
         self._sweep()

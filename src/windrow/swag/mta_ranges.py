@@ -18,12 +18,15 @@ from windrow.engine.folding import answering
 from windrow.engine.forms import Form
 from windrow.swag.mta_batch import make_room, run_of
 
+#: for `tail`: the window moves on to this range, and nobody asks for its answer, which may not exist (an overflow)
+UNASKED = -2
+
 
 def between(kernel: Any, form: Form) -> Callable:
     """`run(s, r, f, e, slots, lo, hi, tail, prefixes, out, valid, a, room, spare, done)`: the windows from a on.
 
-    Window i is the partials lo[i] to hi[i], then prefixes[tail[i]] where tail[i] >= 0. It stops before a window for
-    which `room` inserts or `spare` evictions do not suffice, and says how far it came.
+    Window i is the partials lo[i] to hi[i], then prefixes[tail[i]] where tail[i] >= 0; `UNASKED` ones have no answer.
+    It stops before a window for which `room` inserts or `spare` evictions do not suffice, and says how far it came.
     """
     insert, evict, query = kernel.insert, kernel.evict, kernel.query
     get, identity, answer = form.get, form.identity, answering(form)
@@ -42,10 +45,11 @@ def between(kernel: Any, form: Form) -> Callable:
                 r = evict(s, r)
                 f += 1
                 spare -= 1
-            p = identity
-            if f < e:
-                p = query(s, r)
-            answer(out, valid, i, p, f < e, prefixes, tail[i])
+            if tail[i] != UNASKED:
+                p = identity
+                if f < e:
+                    p = query(s, r)
+                answer(out, valid, i, p, f < e, prefixes, tail[i])
         return r, f, e, len(lo), room, spare
 
     return run
@@ -93,7 +97,8 @@ def _answer_plain(w, form, slots, lo, hi, tail, prefixes, out, valid, done):
         elif first > f:
             w.evict_many(first - f)
         f = max(f, first)
-        given(out, valid, i, w._query(), f < e, prefixes, rest)
+        if rest != UNASKED:
+            given(out, valid, i, w._query(), f < e, prefixes, rest)
     if form.journal is not None:
         form.journal.undo.clear()
 

@@ -68,7 +68,7 @@ class Stored(Layered):
         self._untried = not getattr(aggregate, "builtin", False)
         super().__init__(aggregate, capacity=capacity)
         if not reopened:
-            if store.get(of_window(name, CHECKPOINT)) is not None:
+            if store.get_many([of_window(name, CHECKPOINT)])[0] is not None:
                 raise StoreError(
                     f"window {name!r} is in {store!r} already: AMTA.open(aggregate, store, name=...) goes on with it, "
                     "AMTA.forget(store, name) deletes it"
@@ -140,6 +140,7 @@ class Stored(Layered):
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """Steps back to a copy of the layers. Pages that were written meanwhile belong to an epoch that is over."""
+        self._check_not_asking()
         if self.pinned:
             yield
             return
@@ -158,6 +159,7 @@ class Stored(Layered):
         that goes is passed over. So slots are copied when the first of them is about to be (`_keep_slots`), which is
         once in a page of rows, and not for each step.
         """
+        self._check_not_asking()
         s = self.s
         state = replace(self.state, store=s._replace(aggs=copied_slots(s.aggs), links=s.links.copy()))
         self._before = state, self.carry, self.inserted, self._sample and list(self._sample)
@@ -203,6 +205,7 @@ class Stored(Layered):
             note: plain values to keep with it, such as how far the input has been read; `open` gives them back as
                 `note`. `inserted` says how many rows the window had taken in.
         """
+        self._check_not_asking()
         self._flush()
         self._drop_epochs()
         r = self._registers(self.r, self.form.thaw) if self.form.compiled else self.r
@@ -351,14 +354,30 @@ def stored(cls: type) -> type:
     return cls if issubclass(cls, Stored) else kin[cls]
 
 
-def opened(cls: type[Swag], aggregate: Aggregate, store: Store, name: str, buffer: int, note: Any = None) -> Stored:
-    """`AMTA.open`; with a note, at the checkpoint that was given it, be it the last one or the one kept beside it."""
+def opened(
+    cls: type[Swag],
+    aggregate: Aggregate,
+    store: Store,
+    name: str,
+    buffer: int,
+    note: Any = None,
+    number: int | None = None,
+) -> Stored:
+    """`AMTA.open`; with a note, at the checkpoint that was given it, be it the last one or the one kept beside it.
+
+    With a number, the last checkpoint must have it. All is checked before the window is taken over: who is refused has
+    taken nothing from its owner.
+    """
     keys = [of_window(name, CHECKPOINT), of_window(name, PREVIOUS)]
-    _, found = _chosen(store.get_many(keys), name, cls.name, aggregate, note)
+    _, found = _chosen(store.get_many(keys), name, cls.name, aggregate, note, number)
+    tails = [mta_pages.decoded(tail) for tail in (found.partials, *found.tails)]
+    for signature in {tail.signature for tail in tails if tail.objects is None}:
+        if batch.form_for(aggregate, *signature) is None:
+            raise SnapshotError(f"the checkpoint of window {name!r} holds columns that {aggregate.name} cannot read")
     w: Any = stored(cls)(aggregate, store=store, buffer=buffer, cache=found.cache, name=name, reopened=True)
     w._claim(Batch())
     values = store.get_many(keys)  # again: only now can its owner, who may not be dead yet, write no more
-    value, found = _chosen(values, name, cls.name, aggregate, note)
+    value, found = _chosen(values, name, cls.name, aggregate, note, number)
     # what was evicted before the checkpoint or written after it is of no use, or in the way of what comes
     doomed = [(keys[1], keys[1] + b"\0")]
     for l, (H, _, a) in enumerate(found.marks):
@@ -372,8 +391,10 @@ def opened(cls: type[Swag], aggregate: Aggregate, store: Store, name: str, buffe
     return w
 
 
-def _chosen(values: list, name: str, algorithm: str, aggregate: Aggregate, note: Any) -> tuple[bytes, Checkpoint]:
-    """The last checkpoint; with a note, the one that has it."""
+def _chosen(
+    values: list, name: str, algorithm: str, aggregate: Aggregate, note: Any, number: int | None
+) -> tuple[bytes, Checkpoint]:
+    """The last checkpoint, which must have this number; with a note, the one that has it."""
     last = values[0]
     for value in values if note is not None else ():
         if value is not None:
@@ -383,4 +404,10 @@ def _chosen(values: list, name: str, algorithm: str, aggregate: Aggregate, note:
     if note is not None:
         has = "has moved on" if last is not None else "has no checkpoint of it"
         raise SnapshotError(f"window {name!r}: the store {has}; the checkpoint that is asked for is not there any more")
-    return last, mta_checkpoint.opened(last, name, algorithm, aggregate)
+    found = mta_checkpoint.opened(last, name, algorithm, aggregate)
+    if number is not None and found.number != number:
+        raise SnapshotError(
+            f"the snapshot refers to checkpoint {number} of window {name!r}, "
+            f"and the store has checkpoint {found.number}"
+        )
+    return last, found

@@ -7,7 +7,14 @@ import pytest
 
 from tests.swag.stored.windows import small
 from windrow import agg
-from windrow.swag import AMTA, policies
+from windrow.engine import batch, policy_state
+from windrow.swag import AMTA, mta_batch, policies
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Policies compile from the first row on."""
+    monkeypatch.setattr(policy_state, "COMPILE_AFTER", 0)
 
 
 @pytest.mark.parametrize("where", [pytest.param("memory", marks=pytest.mark.slow), "store"])
@@ -111,23 +118,85 @@ def test_policies_that_only_python_can_run():
     got = w.slide_policy(
         np.arange(50.0), lambda total, old: seen.setdefault("n", str(total)) is None or old[1] < total[1] - 4
     )
-    assert got[-1] == (49.0, 5) and "n" in seen
+    assert [part[-1] for part in got] == [49.0, 5] and "n" in seen  # as where it compiles
     with pytest.raises(ZeroDivisionError):
         w.slide_policy(np.arange(9.0), lambda total, old: str(1 / 0))
     assert w.query() == (49.0, 5)
 
 
 def test_a_compiled_policy_raises_as_in_python():
-    for policy, error in (
-        (lambda total, old: 1 // (total[1] - 5) > 100, ZeroDivisionError),
-        (lambda total, old: total[1] * 2**61 < 0, OverflowError),
-    ):
+    w = small(AMTA, agg.join(agg.max(), agg.count()))
+    policy = lambda total, old: 1 // (total[1] - 5) > 100
+    w.slide_policy(np.arange(3.0), policy)
+    assert w.form.compiled
+    with pytest.raises(ZeroDivisionError):
+        w.slide_policy(np.arange(9.0), policy)
+    assert w.query() == (2.0, 3)
+
+
+def test_an_int_beyond_64_bits_in_a_policy_is_none_for_python():
+    for rows in (3, 9):  # one that fits; one at which compiled code raises, and the rows go through in Python instead
         w = small(AMTA, agg.join(agg.max(), agg.count()))
-        w.slide_policy(np.arange(3.0), policy)
-        assert w.form.compiled
-        with pytest.raises(error):
-            w.slide_policy(np.arange(9.0), policy)
-        assert w.query() == (2.0, 3)
+        _, count = w.slide_policy(np.arange(rows * 1.0), lambda total, old: total[1] * 2**61 < 0)
+        assert count.tolist() == list(range(1, rows + 1))
+
+
+def test_few_rows_are_not_worth_compiling(monkeypatch):
+    monkeypatch.setattr(policy_state, "COMPILE_AFTER", 1000)
+
+    def compiled(*_):
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr(mta_batch, "rows_by_policy", compiled)
+    for columns in (np.arange(50), np.arange(50.0), np.arange(50) % 2 == 0):
+        for make in (lambda: AMTA(agg.join(top=agg.max(), n=agg.count())), lambda: AMTA(agg.count())):
+            w = make()
+            got = w.slide_policy(columns, lambda total, old: np.atleast_1d(total)[-1] - np.atleast_1d(old)[-1] >= 7)
+            count = got[-1] if isinstance(got, tuple) else got
+            assert count.dtype == np.int64 and count[-1] == 7
+    w = AMTA(agg.join(top=agg.max(), n=agg.count()))
+    top, n = w.slide_policy(np.arange(5), lambda total, old: True)  # nothing is left
+    assert top.mask.all() and n.tolist() == [0] * 5
+
+
+def test_a_bounded_number_of_policies_is_kept(monkeypatch):
+    """By what they compute: the same code over the same values is the same policy."""
+    made = []
+    monkeypatch.setattr(mta_batch, "_asked", lambda *_: None)
+    monkeypatch.setattr(mta_batch, "rows_by_policy", lambda *_: made.append(1))
+    monkeypatch.setattr(mta_batch, "cached", lambda loop: unused)
+
+    def unused(*_):
+        raise ValueError("Python does it")
+
+    values = np.arange(10.0)
+
+    def slid(size):
+        w = AMTA(agg.join(rows=agg.count(), peak=agg.max()))
+        form = batch.chosen_form(w.state, batch.read_columns(values))
+        w.slide_policy(values, policies.at_most(size))
+        return form.memo[type(w), "policies"]
+
+    for size in range(100):
+        assert len(slid(size + 2)) <= policy_state.LOOPS
+    assert len(made) == 100
+    for _ in range(3):
+        slid(50_000)
+    assert len(made) == 101
+
+
+def test_what_comes_back_does_not_depend_on_what_was_there(monkeypatch):
+    """The first call and the next, few rows and many, nulls or none: arrays, one for each aggregate."""
+    for after in (0, 10**9):
+        monkeypatch.setattr(policy_state, "COMPILE_AFTER", after)
+        w = AMTA(agg.join(rows=agg.count(), peak=agg.max()))
+        found = [w.slide_policy(np.arange(3.0), policies.at_most(2)), w.slide_policy([7.0], policies.at_most(2))]
+        nulls = np.ma.masked_array(np.arange(3.0), [True, True, False])
+        found += [w.slide_policy(nulls, policies.at_most(2)), w.slide_policy([1.0], policies.at_most(2))]
+        assert [[part.tolist() for part in parts] for parts in found] == [
+            [[1, 2, 2], [0.0, 1.0, 2.0]], [[2], [7.0]], [[2, 2, 2], [7.0, 7.0, 7.0]], [[2], [2.0]]
+        ]  # fmt: skip
+        assert all(part.dtype.kind in "if" for parts in found for part in parts)
 
 
 def test_dimensions_share_one_window():

@@ -152,3 +152,34 @@ def test_snapshots_refer_to_the_store():
     v.checkpoint()
     with pytest.raises(SnapshotError, match=r"refers to checkpoint 1 .* has checkpoint 2"):
         AMTA.resume(text, data, store=store)
+
+
+@pytest.mark.parametrize("cls", [AMTA, LogMTA])
+def test_who_is_refused_has_taken_nothing_over(cls):
+    """The window's owner goes on, whatever somebody else tried to open in its place."""
+    store, other = stores.memory(), LogMTA if cls is AMTA else AMTA
+    owner = cls(agg.concat(), store=store, cache=16, buffer=16)
+    owner.insert_many("abc" * 50)
+    old = owner.snapshot()
+    owner.insert("d")
+    new = owner.snapshot()
+    mine = Aggregate(str, lambda a, b: b + a, identity="", name="concat")
+    attempts = [
+        lambda: cls.resume(agg.max(), new, store=store),
+        lambda: cls.resume(agg.first(), new, store=store),
+        lambda: cls.resume(mine, new, store=store),
+        lambda: other.resume(agg.concat(), new, store=store),
+        lambda: cls.resume(agg.concat(), old, store=store),  # not the last checkpoint any more
+        lambda: cls.open(agg.max(), store),
+        lambda: other.open(agg.concat(), store),
+    ]
+    for attempt in attempts:
+        with pytest.raises(SnapshotError):
+            attempt()
+        owner.insert("e")
+        owner.checkpoint()
+    assert owner.query() == "abc" * 50 + "d" + "e" * len(attempts)
+    again = cls.resume(agg.concat(), owner.snapshot(), store=store)
+    assert again.query() == owner.query()
+    with pytest.raises(StoreError, match="taken it over"):
+        owner.checkpoint()
