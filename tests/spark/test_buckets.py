@@ -262,7 +262,7 @@ class TreeStream(Stream):
         self.trees = Pages()
 
     def bucket(self):
-        return TreeBucket(self.query, self.schema, self.trees)
+        return TreeBucket(self.query, self.schema, trees=self.trees)
 
 
 LARGE = ["sliding", "long", "tumbling", "trailing", "trailing rows", "rows", "policy", "column", "session", "last"]

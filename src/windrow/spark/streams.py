@@ -91,7 +91,7 @@ class Running:
         self.state = Kept(states[VARIABLE], None if self.large else Kept(states[CHUNKS]))
         self.bucket = Bucket(self.query, self.takes)
         if self.large:
-            self.bucket = TreeBucket(self.query, self.takes, Kept(states[TREES]))
+            self.bucket = TreeBucket(self.query, self.takes, trees=Kept(states[TREES]))
 
     def rows(self, bucket: int, rows: Any, timers: Any) -> Iterator[Any]:
         yield self._step(bucket, unpacked(rows), timers)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from windrow.engine.algorithm import in_order
 from windrow.engine.columns import move, read
 from windrow.engine.state import WindowState, new_store
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
@@ -115,6 +116,7 @@ ALGORITHM = Algorithm(
         amortised=("insert",),
     ),
     grow=grow,
+    fits=in_order("F", "E"),
 )
 
 

@@ -19,6 +19,7 @@ from windrow.engine import batch, snapshot
 from windrow.engine.algorithm import Algorithm, Card, Kernel, Monoid
 from windrow.engine.columns import Store
 from windrow.engine.forms import Form
+from windrow.engine.loaded import check_columns, check_window
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
 from windrow.errors import SnapshotError
 
@@ -173,14 +174,19 @@ class Swag:
 
     # Saving and going on.
 
-    def snapshot(self) -> bytes:
-        """The window's whole state; `resume` goes on from there, in another process, too."""
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
+        """The window's whole state; `resume` goes on from there, in another process, too.
+
+        With a key, a secret of 16 bytes or more, the snapshot is signed.
+        """
         state = (self.name, self.of.name, *self._state(), batch.carried_state(self.carry))
-        return snapshot.sealed(state)
+        return snapshot.sealed(state, key)
 
     @classmethod
-    def resume(cls, aggregate: Aggregate, data: bytes) -> Any:
+    def resume(cls, aggregate: Aggregate, data: bytes, *, key: bytes | None = None) -> Any:
         """A window that goes on from a snapshot of the same algorithm and aggregate; `SnapshotError` otherwise.
+
+        With a key, only a snapshot that was signed with it is believed.
 
         >>> from windrow import agg, swag
         >>> w = swag.DABA(agg.concat())
@@ -189,13 +195,18 @@ class Swag:
         'abc'
         """
         window = cls(aggregate)
-        algorithm, name, *state, carry = snapshot.opened(data)
+        content = snapshot.opened(data, key)
+        if not isinstance(content, tuple) or len(content) < 4:
+            raise SnapshotError("this is a snapshot, but not one of a window")
+        algorithm, name, *state, carry = content
         if (algorithm, name) != (window.name, window.of.name):
             raise SnapshotError(
                 f"the snapshot is of {algorithm} with {name}, and cannot go on as {window.name} with {window.of.name}"
             )
-        window._set_state(*state)
-        window.carry = batch.carry_from(carry)
+        with snapshot.believed("the snapshot"):
+            window._set_state(*state)
+            window.carry = batch.carry_from(carry)
+            len(window)
         return window
 
     def _state(self) -> tuple:
@@ -216,10 +227,12 @@ class Swag:
 
     def _set_state(self, signature: tuple, capacity: int, registers: list, links: list, vals: Any, aggs: Any) -> None:
         load = getattr(self.of, "load", same)
+        check_window(self.algorithm, capacity, registers, links, vals, aggs)
         if signature:
             form = batch.form_for(self.of, *signature)
             if form is None:
                 raise SnapshotError(f"the snapshot holds columns of {signature[0]}, which {self.of.name} does not")
+            check_columns(form.dtypes or (), vals, aggs)
             self._use(form)
             self.s = Store(vals, aggs, np.array(links, np.int64), capacity - 1)
             self.r = self.registers(*registers)

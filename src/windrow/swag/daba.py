@@ -10,6 +10,7 @@ from collections import namedtuple
 from dataclasses import replace
 from typing import Any
 
+from windrow.engine.algorithm import in_order
 from windrow.engine.state import WindowState, grown_ring
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
@@ -115,6 +116,15 @@ def grow(state: WindowState, capacity: int) -> WindowState:
     return bigger
 
 
+_ordered = in_order("F", "L", "R", "A", "B", "E")
+
+
+def fits(r: Any, links: Any, capacity: Any) -> Any:
+    """§6.3: the order of the pointers and the sizes of the sublists."""
+    empty, shrinks = (r.F == r.B) & (r.B == r.E), (r.F < r.B) & (r.R - r.L == r.A - r.R)
+    return _ordered(r, links, capacity) & (empty | shrinks & ((r.B - r.L) + 1 == (r.B - r.F) - (r.E - r.B)))
+
+
 ALGORITHM = Algorithm(
     name="daba",
     kernel=kernel,
@@ -133,6 +143,7 @@ ALGORITHM = Algorithm(
     ),
     partial_registers=("cached",),
     grow=grow,
+    fits=fits,
 )
 
 UNCACHED = replace(

@@ -125,6 +125,17 @@ def grow(state: WindowState, capacity: int) -> WindowState:
     return bigger
 
 
+def fits(r: Any, links: Any, capacity: int) -> bool:
+    """Pointers lead forward to a row or to the end; from `fresh` on, which no row was moved behind, to the next row."""
+    F, E = r
+    if not 0 <= F <= E <= F + capacity or not 0 <= links[capacity] <= max(E - 1, 0):
+        return False
+    at = np.arange(F, E)
+    pointers = np.asarray(links, np.int64)[at & (capacity - 1)]
+    moved = at < links[capacity]
+    return bool(((at < pointers) & (pointers <= E) & (moved | (pointers == at + 1))).all())
+
+
 ALGORITHM = Algorithm(
     name="flat_fit",
     kernel=kernel,
@@ -143,6 +154,7 @@ ALGORITHM = Algorithm(
         amortised=("query",),
     ),
     grow=grow,
+    fits=fits,
 )
 
 

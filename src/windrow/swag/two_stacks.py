@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -78,6 +79,10 @@ def grow(state: WindowState, capacity: int) -> WindowState:
     return replace(state, store=new, capacity=capacity)
 
 
+def fits(r: Any, links: Any, capacity: Any) -> Any:
+    return (r.front >= 0) & (r.back >= 0) & (r.front + r.back <= capacity)
+
+
 ALGORITHM = Algorithm(
     name="two_stacks",
     kernel=kernel,
@@ -95,6 +100,7 @@ ALGORITHM = Algorithm(
         amortised=("evict",),
     ),
     grow=grow,
+    fits=fits,
 )
 
 

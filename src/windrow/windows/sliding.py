@@ -23,6 +23,7 @@ from windrow.engine.walking import (
     OWN,
     SIZE,
     E,
+    Entries,
     F,
     Runs,
     Walked,
@@ -159,6 +160,17 @@ class Periodic(Window):
         when = np.empty(len(keys), np.int64)
         _due(state.table.words, state.first, keys, int(self.origin) % self.every + self.range, int(self.every), when)
         return when
+
+    def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
+        """Slices are numbered as windows are, and all begin within the oldest window that is open."""
+        numbers, due = state.ring.columns[0][entries.slot], state.word(keys, DUE)
+        oldest, newest = entries.ends(len(keys), numbers, 0)
+        farthest = HIGHEST // max(1, 4 * int(self.every)) - int(self.range) // max(1, int(self.every))
+        if state.dtype == np.float64:
+            farthest = int(FLOAT_WINDOWS)
+        near = (np.abs(due) <= farthest) & (due <= oldest) & (newest - due <= self.range / self.every)
+        open_ = state.word(keys, E) > state.word(keys, F)
+        return state.in_rings(keys) & (~open_ | near) & entries.each(len(keys), entries.rising(numbers))
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return state.word(keys, E) == state.word(keys, F)
