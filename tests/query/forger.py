@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -114,8 +115,6 @@ def tried(resume: Callable[[bytes], Any], go_on: Callable[[Any], None], data: by
         live = resume(data)
     except SnapshotError:
         return REFUSED
-    try:
+    with contextlib.suppress(WindrowError, OverflowError):  # of what is counted, or of times that are too far apart
         go_on(live)
-    except (WindrowError, OverflowError):  # an overflow of what is counted, or times that are too far apart
-        pass
     return WORKS

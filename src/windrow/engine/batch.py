@@ -21,7 +21,7 @@ from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.forms import Form, compiled_form
 from windrow.engine.inputs import Column, read_columns, read_keys, read_times
 from windrow.engine.state import WindowState, converted, duplicate, grown
-from windrow.errors import WindrowError
+from windrow.errors import SnapshotError, WindrowError
 
 __all__ = [
     "Carry", "answered", "arrays", "between", "by_rows", "carried_state", "carry_from", "chosen_form", "form_for",
@@ -35,6 +35,9 @@ Room = tuple[tuple, tuple]
 CHUNK = 1 << 16
 #: loops over whole arrays in place of the driver, for windows of a number of rows
 FUSED: dict[str, ModuleType] = {"rows": blocks, "short": short_windows}
+
+
+MODES = ("", "rows", *(f"time, closed {closed}" for closed in ("right", "left", "both", "none")))
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,8 @@ def carried_state(carry: Carry) -> tuple:
     return carry.key, carry.times, waiting, carry.mode
 
 
-def carry_from(state: tuple) -> Carry:
-    """The inverse of `carried_state`."""
+def carry_from(state: tuple, rows: int) -> Carry:
+    """The inverse of `carried_state`, for a window of so many rows; `SnapshotError` where it cannot be one."""
     key, times, waiting, mode = state
     columns = []
     for values, mask, dtype in waiting:
@@ -65,6 +68,14 @@ def carry_from(state: tuple) -> Carry:
             array = np.empty(len(values), object)
             array[:] = values
         columns.append(Column(array, mask, np.dtype(dtype)))
+    waits = len(columns[0].values) if columns else 0
+    parts = [part for c in columns for part in (c.values, c.mask) if part is not None]
+    fits = mode in MODES and all(len(part) == waits for part in parts)
+    if times is not None:
+        fits &= isinstance(times, np.ndarray) and times.dtype.kind in "if" and len(times) == rows + waits
+        fits &= not (times[1:] < times[:-1]).any()
+    if not fits:
+        raise SnapshotError("the saved state does not fit together: what goes on to the next batch")
     return Carry(key, times, tuple(columns), mode)
 
 

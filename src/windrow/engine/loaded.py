@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.aggregates.joins import Join
+from windrow.aggregates.base import Aggregate, same
 from windrow.engine.algorithm import Algorithm
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_access import CAPACITY, LINKS, OPEN, SLICE_E, SLICE_F
@@ -53,10 +53,19 @@ def check_window(algorithm: Algorithm, capacity: Any, registers: list, links: li
     require(_whole(capacity) and capacity >= 2 and capacity & (capacity - 1) == 0, "a window's capacity")
     r = algorithm.registers._make(registers)
     require([_whole(v) for n, v in zip(r._fields, r, strict=True) if n not in algorithm.partial_registers], "registers")
-    require([_whole(i) for i in links], "pointers")
+    require(isinstance(links, list) and all(map(_whole, links)), "pointers")
     rooms = [len(slots[0]) if isinstance(slots, tuple) and slots else len(slots) for slots in (vals, aggs)]
     require((*rooms, len(links)) == tuple(algorithm.layout(capacity)), "a window has other slots than it should")
     require(algorithm.fits is None or algorithm.fits(r, links, capacity), f"positions of {algorithm.name}")
+
+
+def check_numbers(dtypes: Sequence[np.dtype], partial: Any) -> tuple:
+    """A partial as numbers of these types."""
+    require(isinstance(partial, tuple) and len(partial) == len(dtypes), "a partial")
+    for value, dtype in zip(partial, dtypes, strict=True):
+        whole = type(value) in (int, bool) and -(2**63) <= value < 2**63
+        require(whole or (type(value) is float and dtype.kind == "f"), "a partial")
+    return partial
 
 
 def _whole(value: Any) -> bool:
@@ -129,17 +138,45 @@ _WRONG = (TypeError, IndexError, KeyError, AttributeError, UnicodeError)
 class Partials:
     """Partials that are objects, as they are loaded: each must combine with one of its kind, and give an answer."""
 
-    def __init__(self, of: Join, kinds: Sequence[str | None]) -> None:
+    def __init__(self, of: Aggregate, kinds: Sequence[str | None]) -> None:
         """`kinds`: of the columns."""
-        self.of, self.samples = of, []
-        for values in zip_longest(*(_SAMPLES[kind] for kind in kinds or [None])):
-            row = [_SAMPLES[kind][0] if value is None else value for value, kind in zip(values, kinds, strict=False)]
+        self.of, self._load = of, getattr(of, "load", same)
+        self.one_sort = False  # all partials are of one window
+        self.fixed = False  # partials are as many numbers each
+        with contextlib.suppress(Exception):
+            self.fixed = of.numeric(["int64"] * max(1, len(kinds))) is not None
+        self.samples = self._sampled(kinds or [None])
+
+    @classmethod
+    def of_any(cls, of: Aggregate) -> Partials:
+        """Of one window of an aggregate whose columns are not known."""
+        made = cls(of, ["object"])
+        made.one_sort = True
+        for columns in (2, 3):
+            made.samples = made.samples or made._sampled(["object"] * columns)
+        return made
+
+    def _sampled(self, kinds: Sequence[str | None]) -> list:
+        samples = []
+        for values in zip_longest(*(_SAMPLES[kind] for kind in kinds)):
+            row = [_SAMPLES[kind][0] if value is None else value for value, kind in zip(values, kinds, strict=True)]
             with contextlib.suppress(Exception):  # it may be no row that the aggregate takes
-                self.samples.append(of.monoid_lift(*(row or values)))
+                samples.append(self.of.monoid_lift(*row))
+        return samples
 
     def load(self, saved: Any) -> Any:
         """The partial that was saved."""
-        partial = self.of.load(saved)
+        return self.checked(self._load(saved))
+
+    def load_counted(self, saved: Any) -> Any:
+        """The same with the number of its rows beside it."""
+        pair = self._load(saved)
+        require(isinstance(pair, tuple) and len(pair) == 2 and _whole(pair[0]), "a partial")
+        self.checked(pair[1])
+        return pair
+
+    def checked(self, partial: Any) -> Any:
+        """The partial, if it can be one."""
         try:
             self.of.monoid_lower(partial)
         except _WRONG as error:
@@ -148,13 +185,16 @@ class Partials:
             return partial
         for i, sample in enumerate(self.samples):
             if self._combines(sample, partial):
-                self.samples.insert(0, self.samples.pop(i))  # the next one is likely to be of the same sort
+                # the next one is likely to be of the same sort; in one window it has to be
+                self.samples = [sample, *([] if self.one_sort else self.samples[:i] + self.samples[i + 1 :])]
                 return partial
         if self.samples:
             raise self._refused()
         return partial
 
     def _combines(self, one: Any, other: Any) -> bool:
+        if self.fixed and isinstance(one, tuple) and (not isinstance(other, tuple) or len(one) != len(other)):
+            return False
         try:
             self.of.monoid_combine(one, other)
             self.of.monoid_combine(other, one)

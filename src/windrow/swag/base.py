@@ -19,7 +19,7 @@ from windrow.engine import batch, snapshot
 from windrow.engine.algorithm import Algorithm, Card, Kernel, Monoid
 from windrow.engine.columns import Store
 from windrow.engine.forms import Form
-from windrow.engine.loaded import check_columns, check_window
+from windrow.engine.loaded import Partials, check_columns, check_numbers, check_window
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
 from windrow.errors import SnapshotError
 
@@ -205,8 +205,7 @@ class Swag:
             )
         with snapshot.believed("the snapshot"):
             window._set_state(*state)
-            window.carry = batch.carry_from(carry)
-            len(window)
+            window.carry = batch.carry_from(carry, len(window))
         return window
 
     def _state(self) -> tuple:
@@ -226,24 +225,28 @@ class Swag:
         return self.form.signature, self.capacity, registers, links, slots(self.s.vals), slots(self.s.aggs)
 
     def _set_state(self, signature: tuple, capacity: int, registers: list, links: list, vals: Any, aggs: Any) -> None:
-        load = getattr(self.of, "load", same)
         check_window(self.algorithm, capacity, registers, links, vals, aggs)
         if signature:
             form = batch.form_for(self.of, *signature)
-            if form is None:
+            if form is None or form.dtypes is None:
                 raise SnapshotError(f"the snapshot holds columns of {signature[0]}, which {self.of.name} does not")
-            check_columns(form.dtypes or (), vals, aggs)
+            dtypes = form.dtypes
+            check_columns(dtypes, vals, aggs)
             self._use(form)
             self.s = Store(vals, aggs, np.array(links, np.int64), capacity - 1)
-            self.r = self.registers(*registers)
+
+            def loaded(partial: Any) -> Any:
+                return check_numbers(dtypes, partial)
         else:
+            partials = Partials.of_any(self.of)
+            load = partials.load_counted if self.counted else partials.load
 
             def loaded(partial: Any) -> Any:
                 return None if partial is None else load(partial)
 
             self.s = Store([loaded(p) for p in vals], [loaded(p) for p in aggs], links, capacity - 1)
-            fields = zip(self.registers._fields, registers, strict=True)
-            self.r = self.registers(*(loaded(v) if n in self.partial_registers else v for n, v in fields))
+        fields = zip(self.registers._fields, registers, strict=True)
+        self.r = self.registers(*(loaded(v) if n in self.partial_registers else v for n, v in fields))
         self.capacity = capacity
 
     # Within. The window is kept as objects; a batch may turn it into columns of numbers, a call by hand turns it back.

@@ -44,6 +44,10 @@ _FAR = 2**61
 DUE = OWN
 
 
+#: where more windows than these are open at once, they are counted before a step; and the most that it may report
+DENSE, MOST_WINDOWS = 1000, 1 << 27
+
+
 @dataclass(frozen=True)
 class Periodic(Window):
     """[origin + k·every, origin + k·every + range) for each k."""
@@ -84,6 +88,8 @@ class Periodic(Window):
     def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
         values = rows.measures[self.measure]
         room = len(values)
+        if self.range > DENSE * self.every:
+            self._check_count(state, values, runs)
         if room > 1024:
             reach = values[runs.end - 1].astype(np.float64) - values[np.minimum(runs.begin, len(values) - 1)]
             reach = np.where(runs.end > runs.begin, np.maximum(reach, 0), 0)
@@ -124,6 +130,26 @@ class Periodic(Window):
         new = np.minimum(runs.end - runs.begin, reach // self.every + 2)
         held = state.word(runs.key, E) - state.word(runs.key, F)
         return np.where(held > 0, held + new, np.minimum(new, self.range // self.every + 2)).astype(np.int64)
+
+    def _check_count(self, state: WalkState, values: np.ndarray, runs: Runs) -> None:
+        """Refuses a step that would report more windows than fit into memory: they are counted first.
+
+        Between a row and the next one, a window ends every so often, for as long as the range is.
+        """
+        every, span, until = float(self.every), float(self.range), runs.until.astype(np.float64)
+        filled = runs.end > runs.begin
+        gaps = np.diff(values.astype(np.float64), append=0.0)
+        gaps[runs.end[filled] - 1] = until[filled] - values[runs.end[filled] - 1]
+        before = until.copy()  # until when windows end that were open before
+        before[filled] = values[runs.begin[filled]]
+        before -= state.word(runs.key, DUE) * every + float(self.origin) % every + span
+        before = before[state.word(runs.key, E) > state.word(runs.key, F)]
+        count = (np.clip(gaps, 0, span).sum() + np.clip(before, 0, span).sum()) / every
+        if count > MOST_WINDOWS:
+            raise WindrowError(
+                f"about {int(count):,} windows would end in one step ({self}), and at most {MOST_WINDOWS:,} can: "
+                "every= is very small for the range"
+            )
 
     def _windows(self, runs: Runs, reach: np.ndarray) -> int:
         """How many windows a step reports, about: room for them is made at once, and touched where it is needed."""
