@@ -8,6 +8,7 @@ import pytest
 
 from windrow import agg, stores, swag
 from windrow.errors import StoreError
+from windrow.stores.rocksdb import _told
 
 
 def test_an_unknown_option_in_a_redis_url() -> None:
@@ -21,7 +22,7 @@ def test_damage_is_not_taken_for_a_lock(tmp_path: Path) -> None:
     store = stores.rocksdb(tmp_path / "db")
     with pytest.raises(StoreError, match="has it open"):
         stores.rocksdb(tmp_path / "db")
-    window = swag.AMTA(agg.max(), store=store, buffer=8, cache=8)
+    window = swag.AMTA(agg.max(), store=store)
     window.insert_many(range(5000))
     window.checkpoint()
     window.close()
@@ -32,3 +33,4 @@ def test_damage_is_not_taken_for_a_lock(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="a file is damaged") as caught:
         stores.rocksdb(tmp_path / "db")
     assert "has it open" not in str(caught.value)
+    assert _told(Exception("Corruption: block checksum mismatch")).startswith("a file is damaged")
