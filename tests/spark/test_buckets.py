@@ -363,3 +363,17 @@ def store_states():
 
 if __name__ == "__main__":
     store_states()
+
+
+def test_signed_pages():
+    """With a key, pages that were not signed with it are not believed."""
+    stream = Stream(totals(win.tumbling("1 hour")), pa.schema([("k", pa.int64())]))
+    key, other = b"a secret of some bytes", b"another one, as long"
+    bucket = Bucket(stream.query, stream.schema, key)
+    data = bucket._sealed(("head", 0, bucket.identity, ()))
+    assert bucket._opened(data, "it", 4)[0] == "head"
+    for wrong in (None, other):
+        with pytest.raises(SnapshotError, match="sign"):
+            Bucket(stream.query, stream.schema, wrong)._opened(data, "it", 4)
+    with pytest.raises(SnapshotError, match="is not signed"):
+        bucket._opened(Bucket(stream.query, stream.schema)._sealed(("head", 0, [], ())), "it", 4)
