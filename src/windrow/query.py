@@ -185,13 +185,15 @@ class Query:
         _load_engines()
         return OPENERS["open"](self)
 
-    def resume(self, snapshot: bytes) -> Any:
+    def resume(self, snapshot: bytes, *, key: bytes | None = None) -> Any:
         """Goes on from a snapshot of `open()`'s; `SnapshotError` where it is damaged or of another query.
+
+        With a key, only a snapshot that was signed with it (`snapshot(key=...)`) is believed.
 
         A query with a store needs the same store, as the snapshot or the one after it left it.
         """
         _load_engines()
-        return OPENERS["resume"](self, snapshot)
+        return OPENERS["resume"](self, snapshot, key)
 
     def explain(self, data: Any = None) -> str:
         """The plan: what each window is, how it is sliced, by which algorithm it is answered, why, and at what cost.

@@ -262,7 +262,7 @@ class TreeStream(Stream):
         self.trees = Pages()
 
     def bucket(self):
-        return TreeBucket(self.query, self.schema, self.trees)
+        return TreeBucket(self.query, self.schema, trees=self.trees)
 
 
 LARGE = ["sliding", "long", "tumbling", "trailing", "trailing rows", "rows", "policy", "column", "session", "last"]
@@ -383,3 +383,17 @@ def test_a_session_is_final_when_the_watermark_is_past_its_end():
     stream.newest = 123
     stream.push(rows())
     assert [row["n"] for part in stream.results for row in part.to_pylist()] == [3]
+
+
+def test_signed_pages():
+    """With a key, pages that were not signed with it are not believed."""
+    stream = Stream(totals(win.tumbling("1 hour")), pa.schema([("k", pa.int64())]))
+    key, other = b"a secret of some bytes", b"another one, as long"
+    bucket = Bucket(stream.query, stream.schema, key)
+    data = bucket._sealed(("head", 0, bucket.identity, ()))
+    assert bucket._opened(data, "it", 4)[0] == "head"
+    for wrong in (None, other):
+        with pytest.raises(SnapshotError, match="sign"):
+            Bucket(stream.query, stream.schema, wrong)._opened(data, "it", 4)
+    with pytest.raises(SnapshotError, match="is not signed"):
+        bucket._opened(Bucket(stream.query, stream.schema)._sealed(("head", 0, [], ())), "it", 4)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -58,6 +59,18 @@ def drop_from_ring(s: Any, before: Any, after: Any) -> None:
 #: stretches of a ring that a step can touch, for many windows at once
 Stretches = list[tuple[np.ndarray, np.ndarray]]
 Touches = Callable[[Callable[[str], np.ndarray], np.ndarray, np.ndarray], Stretches]
+
+
+def in_order(*names: str) -> Callable[[Any, Any, Any], Any]:
+    """`Algorithm.fits` of a ring: these registers are positions from the oldest row on to behind the newest."""
+
+    def fits(r: Any, links: Any, capacity: Any) -> Any:
+        found = (getattr(r, names[0]) >= 0) & (getattr(r, names[-1]) - getattr(r, names[0]) <= capacity)
+        for older, newer in pairwise(names):
+            found = found & (getattr(r, older) <= getattr(r, newer))
+        return found
+
+    return fits
 
 
 class Operations(Protocol):
@@ -145,6 +158,10 @@ class Algorithm:
     #: (register by name, evictions, inserts) -> the stretches [low, high) of its ring, from F to E, that so many of
     #: them and queries in between can read or write; arrays, with an entry for each window. None: all of it
     touches: Touches | None = None
+    #: (registers, links, capacity) -> whether a window can have these positions, so that no step with them leaves its
+    #: slots. Asked of saved state. Registers and capacity may be arrays, with an entry for each window, where there are
+    #: no links. None: nothing but its own code reads them
+    fits: Callable[[Any, Any, Any], Any] | None = None
     #: recomputes what cannot be converted, partial by partial, into another form; None: there is no such thing
     rebuild: Callable[[WindowState], WindowState] | None = None
 

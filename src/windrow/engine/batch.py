@@ -24,7 +24,7 @@ from windrow.engine.kernel import CompilationFailed, cached_loop, mode_now, once
 from windrow.engine.paged import closed, is_open
 from windrow.engine.same_types import coerced, settled
 from windrow.engine.state import WindowState, converted, duplicate, grown
-from windrow.errors import WindrowError
+from windrow.errors import SnapshotError, WindrowError
 
 __all__ = [
     "Carry", "answered", "arrays", "between", "by_rows", "carried_state", "carry_from", "chosen_form", "form_for",
@@ -38,6 +38,9 @@ Room = tuple[tuple, tuple]
 CHUNK = 1 << 16
 #: loops over whole arrays in place of the driver, for windows of a number of rows
 FUSED: dict[str, ModuleType] = {"rows": blocks, "short": short_windows}
+
+
+MODES = ("", "rows", *(f"time, closed {closed}" for closed in ("right", "left", "both", "none")))
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,8 @@ def carried_state(carry: Carry) -> tuple:
     return carry.key, carry.times, waiting, carry.mode, tuple((kind, dtype.str) for kind, dtype in carry.types)
 
 
-def carry_from(state: tuple) -> Carry:
-    """The inverse of `carried_state`."""
+def carry_from(state: tuple, rows: int) -> Carry:
+    """The inverse of `carried_state`, for a window of so many rows; `SnapshotError` where it cannot be one."""
     key, times, waiting, mode, types = state
     columns = []
     for values, mask, dtype in waiting:
@@ -69,6 +72,14 @@ def carry_from(state: tuple) -> Carry:
             array = np.empty(len(values), object)
             array[:] = values
         columns.append(Column(array, mask, np.dtype(dtype)))
+    waits = len(columns[0].values) if columns else 0
+    parts = [part for c in columns for part in (c.values, c.mask) if part is not None]
+    fits = mode in MODES and all(len(part) == waits for part in parts)
+    if times is not None:
+        fits &= isinstance(times, np.ndarray) and times.dtype.kind in "if" and len(times) == rows + waits
+        fits &= not (times[1:] < times[:-1]).any()
+    if not fits:
+        raise SnapshotError("the saved state does not fit together: what goes on to the next batch")
     return Carry(key, times, tuple(columns), mode, tuple((kind, np.dtype(dtype)) for kind, dtype in types))
 
 

@@ -9,6 +9,7 @@ waits for the compiler. Many calls over few rows, as a live query makes them, go
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -156,6 +157,11 @@ def cached(part: Part) -> Kernel:
 def cached_loop(part: Any) -> Kernel:
     """The same for a loop over an aggregate, which takes longer to compile, and longer per row."""
     return Kernel(part, COMPILING_LOOP, PER_ROW)
+
+
+def cached_now(part: Any) -> Kernel:
+    """The same for users' code of which it is known that it is to be compiled."""
+    return Kernel(part, 0.0, math.inf)
 
 
 class Kernel(Part):

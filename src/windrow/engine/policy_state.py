@@ -25,7 +25,7 @@ from windrow.engine.algorithm import Algorithm
 from windrow.engine.batch import form_for
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.inputs import Column, all_true
-from windrow.engine.kernel import whole
+from windrow.engine.kernel import mode_now, whole
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_access import OWN, SLICE_E, plain_access
 from windrow.engine.keyed_loops import DONE, NO_ROOM, PolicyRuns, by_policy
@@ -51,7 +51,7 @@ _seen: Recent[str, int] = Recent(1000)
 def worth_compiling(key: str, rows: int) -> bool:
     """Whether a policy has seen enough rows, these included. One whose globals have changed is another."""
     _seen[key] = seen = min(_seen.get(key, 0) + rows, COMPILE_AFTER)
-    return seen >= COMPILE_AFTER
+    return seen >= COMPILE_AFTER and mode_now() != "never"
 
 
 class PolicyState(WalkState):
@@ -84,6 +84,10 @@ class PolicyState(WalkState):
     def kept(self) -> list[tuple[KeyedWindows, Join]]:
         trees = [self.plain] if self.columns is None else [self.plain, self.columns]
         return [(part, self.of) for part in trees]
+
+    def rows(self, keys: np.ndarray) -> np.ndarray:
+        """How many rows each key had: its tree is in one of the two."""
+        return _rows(self.plain, keys) + (0 if self.columns is None else _rows(self.columns, keys))
 
     def _form(self, columns: Mapping[str, Column], nullable: bool) -> Form | None:
         """Columns of numbers, where the policy may be compiled."""

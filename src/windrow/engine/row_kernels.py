@@ -15,7 +15,7 @@ import numpy as np
 
 from windrow.engine.fingerprint import Unhashable, fingerprint
 from windrow.engine.inputs import Column, all_there
-from windrow.engine.kernel import cached, inlined, whole
+from windrow.engine.kernel import cached, inlined, mode_now, whole
 from windrow.engine.row_views import numbers, row_class
 
 #: rows that a user's code sees in plain Python before it is worth the second or two that compiling it takes
@@ -28,7 +28,7 @@ _seen: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 def worth_compiling(code: Any, rows: int) -> bool:
     """Whether a user's function or class has seen enough rows, these included, and these are not too few."""
     _seen[code] = min(_seen.get(code, 0) + rows, COMPILE_AFTER)
-    return rows >= SMALL and _seen[code] >= COMPILE_AFTER
+    return rows >= SMALL and _seen[code] >= COMPILE_AFTER and mode_now() != "never"
 
 
 def key_of(*code: Any) -> str | None:

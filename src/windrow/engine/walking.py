@@ -60,6 +60,34 @@ class Walked(NamedTuple):
     closes: np.ndarray
 
 
+class Entries(NamedTuple):
+    """What is in the rings of some keys, from the oldest on: which of the keys, its number, and where it lies."""
+
+    which: np.ndarray
+    number: np.ndarray
+    slot: np.ndarray
+
+    def rising(self, values: np.ndarray, equal: bool = False) -> np.ndarray:
+        """Whether each value is above the one before it in its ring (or equal to it)."""
+        found = np.ones(len(values), bool)
+        same = self.which[1:] == self.which[:-1]
+        found[1:] = ~same | (values[1:] > values[:-1]) | (equal & (values[1:] == values[:-1]))
+        return found
+
+    def each(self, keys: int, holds: np.ndarray) -> np.ndarray:
+        """For each key whether something holds for all of its entries."""
+        found = np.ones(keys, bool)
+        found[self.which[~holds]] = False
+        return found
+
+    def ends(self, keys: int, values: np.ndarray, none: Any) -> tuple[np.ndarray, np.ndarray]:
+        """For each key the value of its oldest entry and of its newest; `none` where there is no entry."""
+        first, last = np.full(keys, none, values.dtype), np.full(keys, none, values.dtype)
+        first[self.which[::-1]] = values[::-1]
+        last[self.which] = values
+        return first, last
+
+
 class WalkState:
     """What a walk knows of each key, from step to step: words of a table, and a ring of (number, value) a key."""
 
@@ -91,6 +119,21 @@ class WalkState:
     def slots_at(self, keys: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Where slices of these keys lie in the ring's columns."""
         return self.word(keys, BASE) + (numbers & (self.word(keys, SIZE) - 1))
+
+    def entries(self, keys: np.ndarray, apart: tuple[np.ndarray, np.ndarray] | None = None) -> Entries:
+        """What is in the rings of these keys; `apart`: from which number on to which one it is not in memory."""
+        sized = np.flatnonzero(self.word(keys, SIZE) > 0)
+        mine = keys[sized]
+        which, number = stretches(self.word(mine, F), self.word(mine, E) - self.word(mine, F))
+        which = sized[which]
+        if apart is not None:
+            here = (number < apart[0][which]) | (number >= apart[1][which])
+            which, number = which[here], number[here]
+        return Entries(which, number, self.slots_at(keys[which], number))
+
+    def in_rings(self, keys: np.ndarray) -> np.ndarray:
+        """For each key whether all that it counts has a place in its ring."""
+        return self.word(keys, E) - self.word(keys, F) <= self.word(keys, SIZE)
 
     def known(self) -> Known:
         """As the walk takes it."""

@@ -162,20 +162,22 @@ class Live:
             self.state.delete()
 
     @in_turn
-    def snapshot(self) -> bytes:
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
         """All of the state; `Query.resume` goes on from there, in another process, too.
+
+        With a key, a secret of 16 bytes or more, the snapshot is signed: who does not have the key cannot change it.
 
         Of windows in a store it holds a reference to what is durable there when this returns. One can go on from the
         last snapshot, and, should that have been lost on its way, from the one before.
         """
         self._commit()
-        return saved(self)
+        return saved(self, key)
 
     @classmethod
-    def resumed(cls, query: Query, data: bytes) -> Live:
+    def resumed(cls, query: Query, data: bytes, key: bytes | None = None) -> Live:
         """A live query that goes on from a snapshot; `SnapshotError` where it is another query's or damaged."""
         live = cls(query)
-        restore(live, data)
+        restore(live, data, key)
         return live
 
     def begin(self, frame: Frame) -> None:

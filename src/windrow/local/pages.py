@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from windrow.engine.snapshot import believed
 from windrow.errors import SnapshotError
 from windrow.frames import Frame
 from windrow.local.labels import Labels
@@ -70,7 +71,8 @@ class Pages:
     def load(self, pages: Iterable[Page]) -> None:
         """Takes up the state of the keys of some pages; before there are rows."""
         for page in pages:
-            self._load(page)
+            with believed("a page"):
+                self._load(page)
         self.live.pending.commit()
         self.live.labels.renew()
 
@@ -83,7 +85,7 @@ class Pages:
             raise SnapshotError(f"the saved state does not fit together: {error}") from None
         state.grow(len(keys))
         if page["pending"] is not None:
-            live.pending.load(page["pending"], numbers)
+            live.pending.load(page["pending"], numbers, live.door.kinds)
         content = saving.saved(page["state"])
         saving.relabel(state, content, _taken_up(live.labels, page["labels"]))
         saving.load(state, content, numbers[: page["known"]])
@@ -167,7 +169,10 @@ class _Entries:
         return self.beside.new_owner()
 
     def read(self, rings: Rings, owner: int, chunk: int) -> Chunk:
-        content = self.beside.get(owner, chunk)
+        with believed("a chunk"):
+            return self._read(rings, self.beside.get(owner, chunk))
+
+    def _read(self, rings: Rings, content: Mapping[str, Any]) -> Chunk:
         change = _taken_up(self.labels, content["labels"])
         self.labels.renew()
         parts = zip(rings.parts, content["partials"], strict=True)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windrow.engine.snapshot import opened, sealed
+from windrow.engine.loaded import FARTHEST, require
+from windrow.engine.snapshot import believed, opened, sealed
+from windrow.engine.walks import HIGHEST, LOWEST
 from windrow.errors import SnapshotError
 from windrow.frames.saving import emptied, loaded_times, loaded_type, saved_times, saved_type
-from windrow.query import Report
+from windrow.query import Query, Report
 from windrow.step import saving
 from windrow.step.keys import one_nan
 
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
 
 #: 1 had slices, and rows of windows that are kept by partials now; in 2 all that waits were rows; 3 had no types
 LAYOUT = 4
+#: of columns, as they are kept
+KINDS = ("int64", "float64", "bool", "object")
 
 
-def saved(live: Live) -> bytes:
+def saved(live: Live, key: bytes | None = None) -> bytes:
     """All of a live query's state; of what is in a store a reference, to what is durable there when this returns.
 
     Nothing in the store takes the place of the snapshot before, which can be gone on from until the next one is made.
@@ -49,49 +53,82 @@ def saved(live: Live) -> bytes:
         "until": None if live.state is None else live.state.until,
         "state": None if live.state is None else list(saving.dump(live.state, keys).items()),
     }
-    data = sealed(("live query", LAYOUT, list(state.items())))
+    data = sealed(("live query", LAYOUT, list(state.items())), key)
     if live.state is not None:
         live.state.confirm()
     return data
 
 
-def restore(live: Live, data: bytes) -> None:
+def restore(live: Live, data: bytes, key: bytes | None = None) -> None:
     """Sets a new live query to a saved state."""
-    content = opened(data)
+    content = opened(data, key)
     if not isinstance(content, tuple) or len(content) != 3 or content[0] != "live query":
         raise SnapshotError("this is a snapshot, but not one of a live query")
     if content[1] != LAYOUT:
         raise SnapshotError(f"the snapshot has layout {content[1]}, this windrow reads layout {LAYOUT}")
-    state = dict(content[2])
+    with believed("the snapshot"):
+        _restore(live, dict(content[2]))
+
+
+def _restore(live: Live, state: dict[str, Any]) -> None:
     check_identity(live.query.identity(), dict(state["identity"]))
     _check_store(live.query.store, state.get("in a store", False))
     door, live.closed, live.report = live.door, state["closed"], Report(*state["report"])
+    require(live.closed in (True, False) and all(map(_counts, state["report"])), "its counts")
     door.settle({name: loaded_type(kind) for name, kind in state["types"]})
     library, form = state["frame"]
     live.template = emptied(library, form, door.types)
     door.newest, door.watermark, times = state["door"]
+    require([_instant(when) for when in (door.newest, door.watermark)], "how far event time has come")
     if times is not None:
+        require(live.query.time in door.types, "the time column")
         assert live.query.time is not None
         door.times = loaded_times(times, door.types[live.query.time].own)
     if state["types"]:
         live.type_results()
     door.kinds = {name: (kind, np.dtype(dtype)) for name, kind, dtype in state["kinds"]}
+    _check_kinds(live)
     if live.query.by:
         door.keys.extend(
             [column if isinstance(column, np.ndarray) else list(map(one_nan, column)) for column in state["keys"]]
         )
     live.labels.values = {name: list(values) for name, values in state["labels"]}
     for window, rows in state["last"]:
+        require([_counts(k) and k < len(door.keys) and _answers(live.query, row) for k, row in rows], "last answers")
         live.last[window].update({k: tuple(row) for k, row in rows})
     if state["state"] is not None:
         begun = live._begin(door.nothing())
         keys = np.arange(len(door.keys))
         begun.grow(len(keys))
         begun.until = state["until"]
+        require(_instant(begun.until), "how far event time has come")
         saving.load(begun, saving.saved(state["state"]), keys)
         if state["pending"] is not None:
-            live.pending.load(state["pending"], keys)
+            live.pending.load(state["pending"], keys, door.kinds)
             live.pending.commit()
+        for name, numbers in saving.label_columns(begun):
+            require(numbers < max(1, len(live.labels.values.get(name, ()))), f"labels of '{name}'")
+
+
+def _counts(number: Any) -> bool:
+    return type(number) is int and 0 <= number < FARTHEST
+
+
+def _instant(number: Any) -> bool:
+    return type(number) is int and LOWEST <= number <= HIGHEST
+
+
+def _answers(query: Query, row: Any) -> bool:
+    return isinstance(row, (tuple, list)) and len(row) == len(query.aggregates)
+
+
+def _check_kinds(live: Live) -> None:
+    """The columns that are kept are those that the query reads, or all."""
+    kinds, names = live.door.kinds, set(live.template.names)
+    require([kind in KINDS for kind, _ in kinds.values()], "the columns' types")
+    require([kind == "object" or dtype.kind in "biufmM" for kind, dtype in kinds.values()], "the columns' types")
+    require(kinds.keys() <= names, "the columns that are kept")  # nothing may be known of some yet
+    require(live.door.keeps_all or kinds.keys() <= set(live.door.named), "the columns that are kept")
 
 
 def check_identity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:

@@ -61,7 +61,14 @@ def rejected(query: Query, data: Any, ahead: Any = None) -> Any:
 
 
 def stream(
-    query: Query, data: Any, *, history: Any = None, since: Any = None, ahead: Any = None, large: bool = False
+    query: Query,
+    data: Any,
+    *,
+    history: Any = None,
+    since: Any = None,
+    ahead: Any = None,
+    large: bool = False,
+    key: bytes | None = None,
 ) -> Any:
     """A query over a streaming DataFrame, as `Query.run`, with what only streams have.
 
@@ -74,8 +81,10 @@ def stream(
             does not end all windows. `rejected` gives them.
         large: for few keys whose periodic, trailing or policy windows have a hundred thousand partials or more: they
             are Monoid Trees in Spark's state, of which a trigger moves O(log n) pages.
+        key: a secret of 16 bytes or more: pages of the state are signed with it, and no others are believed. Not with
+            `large`.
     """
-    options = {"history": history, "since": since, "ahead": ahead, "large": large}
+    options = {"history": history, "since": since, "ahead": ahead, "large": large, "key": key}
     return import_module("windrow.spark.planning").streaming(query, data, **options).result()
 
 
@@ -88,9 +97,9 @@ def late(query: Query, data: Any, *, since: Any = None, ahead: Any = None) -> An
     return import_module("windrow.spark.planning").streaming(query, data, ahead=ahead).late(since)
 
 
-def check_state(query: Query, data: Any, checkpoint: Any, operator: int = 0) -> bool:
+def check_state(query: Query, data: Any, checkpoint: Any, operator: int = 0, key: bytes | None = None) -> bool:
     """Whether a checkpoint's state is of this query, before it is started: see `windrow.spark.states.check_state`."""
-    return import_module("windrow.spark.states").check_state(query, data, checkpoint, operator)
+    return import_module("windrow.spark.states").check_state(query, data, checkpoint, operator, key)
 
 
 class Spark:

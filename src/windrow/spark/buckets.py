@@ -6,6 +6,8 @@
 
     b"WINDROWP"  layout (2 bytes)  checksum (16 bytes, BLAKE2b of what follows)  Zstandard of msgpack
 
+With a key, a signature (32 bytes, HMAC-SHA256) is in the checksum's place (`engine.snapshot.Envelope`).
+
 The keys of all pages that got rows, or are due, go through one live query, so a thousand keys cost one call of each
 kernel. Pages divide the bucket by the keys' hashes; when one has outgrown its size, there are twice as many.
 """
@@ -24,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow import frames
-from windrow.engine.snapshot import packed, unpacked
+from windrow.engine.snapshot import Envelope, believed, packed, unpacked
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.engine.walks import LOWEST as NEVER
 from windrow.errors import SnapshotError
@@ -40,11 +42,20 @@ CHUNK = "chunk"
 #: the place of the head among a bucket's pages
 HEAD = -1
 #: 1 and 2 had slices, which the windows of today are not made of; in 3 all that waits were rows, and rings were whole
-MAGIC, LAYOUT = b"WINDROWP", 4
+LAYOUT = 4
+PAGE = Envelope(
+    "page of windrow's",
+    b"WINDROWP",
+    LAYOUT,
+    "layout",
+    ": begin the stream anew, from a new checkpoint, with history= and since=",
+)
 #: bytes of a page, compressed: a larger one of several keys is divided
 LARGEST = 1 << 16
 #: rows are late by Spark's watermark alone, which all buckets share
 UNHURRIED = 2**61
+#: bytes of a page that is not compressed; what claims to have more is none
+LARGEST_RAW = 1 << 33
 
 
 class Entries(Protocol):
@@ -94,6 +105,7 @@ class Bucket:
 
     query: Query
     rows: pa.Schema  # of the rows, the hash included
+    key: bytes | None = None  # pages are signed with it
 
     @cached_property
     def keyed(self) -> Query:
@@ -195,28 +207,18 @@ class Bucket:
             raise SnapshotError(f"{name} is of another query")
         return dict(content)
 
-    @staticmethod
-    def _sealed(content: Any) -> bytes:
+    def _sealed(self, content: Any) -> bytes:
         raw = msgpack.packb(packed(content))
-        body = len(raw).to_bytes(8, "big") + pa.compress(raw, "zstd", asbytes=True)
-        return MAGIC + LAYOUT.to_bytes(2, "big") + hashlib.blake2b(body, digest_size=16).digest() + body
+        return PAGE.seal(len(raw).to_bytes(8, "big") + pa.compress(raw, "zstd", asbytes=True), self.key)
 
-    @staticmethod
-    def _opened(data: bytes, name: str, parts: int) -> Any:
-        start = len(MAGIC)
-        if data[:start] != MAGIC or len(data) < start + 26:
-            raise SnapshotError(f"{name} is damaged: it is no page of windrow's")
-        layout = int.from_bytes(data[start : start + 2], "big")
-        if layout != LAYOUT:
-            raise SnapshotError(
-                f"{name} has layout {layout}, this windrow reads layout {LAYOUT}: "
-                "begin the stream anew, from a new checkpoint, with history= and since="
-            )
-        body = data[start + 18 :]
-        if hashlib.blake2b(body, digest_size=16).digest() != data[start + 2 : start + 18]:
-            raise SnapshotError(f"{name} is damaged: its checksum does not match")
-        raw = pa.decompress(body[8:], int.from_bytes(body[:8], "big"), "zstd", asbytes=True)
-        content = unpacked(msgpack.unpackb(raw, strict_map_key=True))
+    def _opened(self, data: bytes, name: str, parts: int) -> Any:
+        body = PAGE.open(data, name, self.key)
+        size = int.from_bytes(body[:8], "big")
+        if size > LARGEST_RAW:
+            raise SnapshotError(f"{name} is damaged: it claims to have {size} bytes")
+        with believed(name):
+            raw = pa.decompress(body[8:], size, "zstd", asbytes=True)
+            content = unpacked(msgpack.unpackb(raw, strict_map_key=True))
         if not isinstance(content, tuple) or len(content) != parts:
             raise SnapshotError(f"{name} is damaged: it has other parts than it should")
         return content

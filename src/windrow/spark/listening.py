@@ -11,7 +11,9 @@ queries and numbers, no more.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import socket
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -270,12 +272,30 @@ class Listening(StreamingQueryListener):
             self._lock.notify_all()
 
 
+#: that a client has for its request
+SECONDS = 10.0
+
+
 class Server:
     """`GET /metrics`, in threads that end with the process."""
 
     def __init__(self, listening: Listening, host: str, port: int) -> None:
         class Handler(BaseHTTPRequestHandler):
-            timeout = 10  # a client that says nothing keeps no thread
+            timeout = SECONDS  # a client that says nothing keeps no thread
+
+            def handle(self) -> None:
+                """One that says something now and then does not keep one either."""
+                end = threading.Timer(SECONDS, self._hang_up)
+                end.daemon = True
+                end.start()
+                try:
+                    super().handle()
+                finally:
+                    end.cancel()
+
+            def _hang_up(self) -> None:
+                with contextlib.suppress(OSError):
+                    self.connection.shutdown(socket.SHUT_RDWR)
 
             def do_GET(self) -> None:
                 if self.path.partition("?")[0] != "/metrics":

@@ -25,7 +25,7 @@ class Found(dict):
         del self[page]
 
 
-def check_state(query: Query, data: Any, checkpoint: str | Path, operator: int = 0) -> bool:
+def check_state(query: Query, data: Any, checkpoint: str | Path, operator: int = 0, key: bytes | None = None) -> bool:
     """Whether a checkpoint has state that the query can go on from; False: it has none yet.
 
     `SnapshotError` says what differs where it is another query's. No data of the stream is read.
@@ -33,11 +33,12 @@ def check_state(query: Query, data: Any, checkpoint: str | Path, operator: int =
     Args:
         data: the streaming DataFrame.
         operator: the number of our operator, where the plan has other ones with state before it.
+        key: that the state is signed with, if it is.
     """
     spark, path = data.sparkSession, str(checkpoint)
     if not (Path(path) / "commits").is_dir() and "://" not in path:
         return False
-    bucket = Bucket(query, streaming(query, data).rows())
+    bucket = Bucket(query, streaming(query, data).rows(), key)
     reader = spark.read.format("statestore").option("path", path).option("operatorId", operator)
     pages = reader.option("stateVarName", VARIABLE).load()
     heads = pages.filter(F.col("user_map_key.page") == HEAD).select(f"key.{BUCKET}", "user_map_value.bytes")

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
+from windrow.engine.snapshot import checked_key
 from windrow.errors import WindrowError
 from windrow.query import Query
 from windrow.spark import streams
@@ -35,14 +36,20 @@ class AsStream(Plan):
         since: where the stream begins; windows that have ended by then are not sent, rows before it are late.
         ahead: how far a row's time may be ahead of the clock.
         large: each key's windows are Monoid Trees, whose pages are in the state one by one.
+        key: pages are signed with it.
     """
 
     history: Any = None
     since: Any = None
     ahead: Any = None
     large: bool = False
+    key: bytes | None = None
 
     def __post_init__(self) -> None:
+        if self.key is not None:
+            checked_key(self.key)
+            if self.large:
+                raise WindrowError("key= signs pages of keys; with large=True the state is pages of trees, unsigned")
         if (self.history is None) != (self.since is None):
             raise WindrowError("history and since go together: the rows from before the stream, and where it begins")
         if (self.since is not None or self.ahead is not None) and self.query.time is None:
@@ -67,7 +74,7 @@ class AsStream(Plan):
             packs = self._packed(before.select(*self._needed().columns)).select(*PACK)
             history = packs.groupBy(streams.BUCKET)
             self._step(SPARK, f"state begins with the rows of the history before {self.since}")
-        running = streams.Running(query, self.rows(), answers, begun, self.large)
+        running = streams.Running(query, self.rows(), answers, begun, self.large, self.key)
         data = self._with_state(self._marked(data), running, streams.SENT, history)
         data = data.observe(OBSERVED, *[F.sum(name).alias(name) for name in streams.COUNTS])
         self._step(EXCHANGE, f"of the bytes by bucket, of which there are {BUCKETS if query.by else 1}")

@@ -70,7 +70,13 @@ class Running:
     """What a worker does with a bucket: takes in rows, and what event time makes final goes out."""
 
     def __init__(
-        self, query: Query, takes: pa.Schema, schema: pa.Schema, begun: int | None = None, large: bool = False
+        self,
+        query: Query,
+        takes: pa.Schema,
+        schema: pa.Schema,
+        begun: int | None = None,
+        large: bool = False,
+        key: bytes | None = None,
     ) -> None:
         """
         Args:
@@ -78,8 +84,10 @@ class Running:
             schema: of the results.
             begun: event time at which the stream begins, after its history.
             large: windows are Monoid Trees.
+            key: pages are signed with it.
         """
         self.query, self.takes, self.schema, self.begun, self.large = query, takes, schema, begun, large
+        self.key = key
 
     @property
     def states(self) -> dict[str, tuple[str, str]]:
@@ -90,9 +98,9 @@ class Running:
     def begin(self, handle: Any, states: Mapping[str, Any]) -> None:
         self.handle = handle
         self.state = Kept(states[VARIABLE], None if self.large else Kept(states[CHUNKS]))
-        self.bucket = Bucket(self.query, self.takes)
+        self.bucket = Bucket(self.query, self.takes, self.key)
         if self.large:
-            self.bucket = TreeBucket(self.query, self.takes, Kept(states[TREES]))
+            self.bucket = TreeBucket(self.query, self.takes, trees=Kept(states[TREES]))
 
     def rows(self, bucket: int, rows: Any, timers: Any) -> Iterator[Any]:
         yield self._step(bucket, unpacked(rows), timers)

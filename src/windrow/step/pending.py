@@ -6,16 +6,21 @@ never changed, so that to take a step back is to keep the old list of them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from windrow.engine.inputs import Column, all_true, object_array
+from windrow.engine.loaded import check_array, require
 from windrow.query import Query
 from windrow.step.held import Held
 from windrow.step.pending_slices import PendingSlices
 from windrow.step.plan import Plan
 from windrow.step.waiting import Waiting
+
+#: the kind of each column and its type
+Kinds = Mapping[str, tuple[str, np.dtype]]
 
 
 def folds_late_rows(query: Query) -> bool:
@@ -138,10 +143,15 @@ class Pending:
         """Rows as plain values."""
         return rows.codes, rows.times, [(name, _plain(column)) for name, column in rows.columns.items()]
 
-    def load(self, values: tuple, keys: np.ndarray) -> None:
-        """Takes up what `plain` gave; the numbers in it are places among `keys`."""
+    def load(self, values: tuple, keys: np.ndarray, kinds: Kinds) -> None:
+        """Takes up what `plain` gave; the numbers in it are places among `keys`, and `kinds` tells the columns."""
         codes, times, columns = values
-        self.add(Held(keys[codes], times, {name: _column(parts) for name, parts in columns}))
+        check_array(codes, np.int64, None, "rows that wait")
+        require((codes >= 0) & (codes < len(keys)), "rows that wait are of no key")
+        check_array(times, np.int64, len(codes), "rows that wait")
+        found = {name: _column(parts, kinds[name], len(codes)) for name, parts in columns}
+        require(found.keys() == kinds.keys(), "rows that wait have other columns")
+        self.add(Held(keys[codes], times, {name: found[name] for name in kinds}))
 
     # A step.
 
@@ -172,9 +182,17 @@ def _plain(column: Column) -> tuple:
     return values, column.mask, column.dtype.str
 
 
-def _column(parts: tuple) -> Column:
+def _column(parts: tuple, kind: tuple[str, np.dtype], rows: int) -> Column:
     values, mask, dtype = parts
-    return Column(object_array(values) if isinstance(values, list) else values, mask, np.dtype(dtype))
+    if isinstance(values, list):
+        require(kind[0] == "object" and len(values) == rows, "rows that wait have other columns")
+        values = object_array(values)
+    else:
+        check_array(values, kind[0], rows, "values of rows that wait")
+    if mask is not None:
+        check_array(mask, bool, rows, "nulls of rows that wait")
+    require(np.dtype(dtype).kind == kind[1].kind, "rows that wait have other columns")
+    return Column(values, mask, np.dtype(dtype))
 
 
 def _sorted(rows: Held, order: np.ndarray) -> Run:

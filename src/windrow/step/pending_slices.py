@@ -9,7 +9,7 @@ combined then. Runs are never changed, so that to take a step back is to keep th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from windrow.engine.cutting import Edges
 from windrow.engine.grouping import grouped, order_of
 from windrow.engine.inputs import Column
 from windrow.engine.kernel import CompilationFailed
-from windrow.errors import SnapshotError
+from windrow.engine.loaded import Partials, check_array, check_columns, require
 from windrow.step import passes
 from windrow.step.groups import NOTHING, Group
 from windrow.step.held import Held
@@ -126,17 +126,18 @@ class PendingSlices:
         ]
         return slices.codes, slices.begin, dumped
 
-    def load(self, values: Any, keys: np.ndarray) -> None:
-        """Takes up what `plain` gave; the numbers in it are places among `keys`."""
+    def load(self, values: Any, keys: np.ndarray, kinds: Mapping[str, tuple[str, np.dtype]]) -> None:
+        """Takes up what `plain` gave; the numbers in it are places among `keys`, and `kinds` tells the columns."""
         codes, begin, dumped = values
-        partials = tuple(
-            [None if p is None else group.of.load(p) for p in part] if isinstance(part, list) else part
-            for group, part in zip(self.groups, dumped, strict=True)
-        )
-        sizes = {len(part if isinstance(part, list) else part[0]) for part in partials} | {len(codes), len(begin)}
-        if len(sizes) != 1:
-            raise SnapshotError("the saved state does not fit together: pending slices are missing")
-        self._insert(Folded(keys[codes], begin, partials))
+        check_array(codes, np.int64, None, "slices that wait")
+        require((codes >= 0) & (codes < len(keys)), "slices that wait are of no key")
+        check_array(begin, np.int64, len(codes), "slices that wait")
+        if len(begin):
+            self._check(np.array([begin.min(), begin.max()]))
+            require(self.edges.around(begin)[0] == begin, "slices that wait begin where no slice does")
+        partials = zip(self.groups, dumped, strict=True)
+        loaded = tuple(_loaded(group, part, len(codes), kinds) for group, part in partials)
+        self._insert(Folded(keys[codes], begin, loaded))
 
     # A step.
 
@@ -222,6 +223,16 @@ def _at(part: Any, where: np.ndarray | slice) -> Any:
     if not isinstance(part, list):
         return tuple(column[where] for column in part)
     return part[where] if isinstance(where, slice) else [part[i] for i in where.tolist()]
+
+
+def _loaded(group: Group, part: Any, slices: int, kinds: Mapping[str, tuple[str, np.dtype]]) -> Any:
+    if group.form.compiled:
+        check_columns(group.form.dtypes or (), part)
+        check_array(part[0], part[0].dtype, slices, "slices that wait")
+        return part
+    require(isinstance(part, list) and len(part) == slices, "slices that wait are missing")
+    partials = Partials(group.of, [kinds[name][0] if name in kinds else None for name in group.columns])
+    return [None if p is None else partials.load(p) for p in part]
 
 
 def _joined(runs: Sequence[Folded]) -> Folded:

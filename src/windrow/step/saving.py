@@ -11,10 +11,13 @@ from windrow.aggregates.joins import Join
 from windrow.engine.columns import Store
 from windrow.engine.keyed import KeyedWindows
 from windrow.engine.keyed_access import AGGS, CAPACITY, LINKS, OWN, VALS
+from windrow.engine.loaded import FARTHEST, Partials, check_array, check_capacity, require
 from windrow.engine.state import new_store
 from windrow.engine.table import blocks_of, stretches
 from windrow.engine.walking import BASE, F0, SIZE, E, F, WalkState
+from windrow.engine.walks import HIGHEST
 from windrow.errors import SnapshotError
+from windrow.step.checking import check
 from windrow.step.groups import Group
 from windrow.step.state import DUE, State
 from windrow.windows.user_defined import UserState
@@ -80,9 +83,10 @@ def _without_blocks(part: KeyedWindows, words: np.ndarray) -> None:
 
 def load(state: State, content: Saved, keys: np.ndarray) -> None:
     """Puts what `dump` gave into keys of which nothing is known."""
-    if content["width"] != state.table.words.shape[1] or len(content["words"]) != len(keys) * content["width"]:
+    width = state.table.words.shape[1]
+    if content["width"] != width or len(content["words"]) != len(keys) * width:
         raise SnapshotError("the saved state has another layout than this query")
-    state.table.words[keys] = content["words"].reshape(len(keys), content["width"])
+    state.table.words[keys] = check_array(content["words"], np.int64, None, "words").reshape(len(keys), width)
     apart: dict[str, Middle] = {}
     if state.chunks is not None:
         state.chunks.load(keys, content.get("owners", []))
@@ -91,31 +95,43 @@ def load(state: State, content: Saved, keys: np.ndarray) -> None:
     for (name, walk), parts in zip(state.walks.items(), content["walks"], strict=True):
         _load_walk(walk, keys, parts, apart.get(name))
         for part, of in walk.kept:
-            _load_windows(part, of, keys, next(trees), None)
+            _load_windows(part, Partials(of, [_kind(state, column) for column in of.columns]), keys, next(trees), None)
     for (name, part, group), dumped in zip(_kept(state), content["groups"], strict=True):
-        _load_windows(part, group.of, keys, dumped, apart.get(name))
+        _load_windows(part, checked(state, group), keys, dumped, apart.get(name))
     for window, dumped in zip(state.stored.values(), content.get("stored", []), strict=True):
         window.load(dumped, keys)
-    due = state.table.words[keys, DUE]
-    there = due < np.iinfo(np.int64).max
-    state.due.push(keys[there], due[there])
+    check(state, keys, apart)
     state.commit()
+    state.table.words[keys, DUE] = HIGHEST  # when a key is due follows from the rest
+    state.schedule(keys)
 
 
-def _around(first: np.ndarray, end: np.ndarray, apart: Middle | None) -> tuple[np.ndarray, np.ndarray]:
+def _around(
+    first: np.ndarray, end: np.ndarray, apart: Middle | None, wanted: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """(which, at): for each stretch its numbers from first to end, without those that lie apart.
+
+    `wanted` is how many they should be; `SnapshotError` where they are not.
 
     >>> which, at = _around(np.array([0, 7]), np.array([9, 8]), (np.array([2, 0]), np.array([7, 0])))
     >>> which.tolist(), at.tolist()
     ([0, 0, 0, 0, 1], [0, 1, 7, 8, 7])
     """
     if apart is None:
+        _check_count(end - first, wanted)
         return stretches(first, end - first)
     low = np.clip(apart[0], first, end)
     high = np.clip(apart[1], low, end)
     begin, stop = np.stack([first, high], 1).ravel(), np.stack([low, end], 1).ravel()
+    _check_count(stop - begin, wanted)
     which, at = stretches(begin, stop - begin)
     return which // 2, at
+
+
+def _check_count(counts: np.ndarray, wanted: int | None) -> None:
+    """Before room is made for them."""
+    if wanted is not None and (float(counts.sum(dtype=np.float64)) != wanted or (counts < 0).any()):
+        raise SnapshotError("the saved state does not fit together: slots are missing")
 
 
 def _dump_walk(walk: WalkState, keys: np.ndarray, apart: Middle | None) -> SavedWalk:
@@ -136,16 +152,20 @@ def _pairs(state: dict[str, object] | None) -> list | None:
 
 def _load_walk(walk: WalkState, keys: np.ndarray, parts: SavedWalk, apart: Middle | None) -> None:
     sized, columns, objects = parts
-    mine = keys[sized]
-    first, end = walk.word(mine, F), walk.word(mine, E)
-    sizes = blocks_of(end - first)
+    mine = keys[check_array(sized, bool, len(keys), "rings")]
+    first, end = walk.word(keys, F), walk.word(keys, E)
+    require((first >= 0) & (first <= end) & (end < FARTHEST), "slices of a window")
+    first, end = first[sized], end[sized]
     words = walk.table.words
+    for word in (BASE, SIZE, F0):
+        words[keys, walk.first + word] = 0
+    which, at = _around(first, end, None if apart is None else (apart[0][sized], apart[1][sized]), len(columns[0]))
+    sizes = blocks_of(end - first)
     words[mine, walk.first + BASE] = walk.ring.take(sizes)
     words[mine, walk.first + SIZE] = sizes
-    which, at = _around(first, end, None if apart is None else (apart[0][sized], apart[1][sized]))
     slot = walk.slots_at(mine[which], at)
     for column, values in zip(walk.ring.columns, columns, strict=True):
-        column[slot] = values
+        column[slot] = check_array(values, column.dtype, len(slot), "slices")
     if isinstance(walk, UserState):
         assert objects is not None
         walk.objects.update(
@@ -153,14 +173,20 @@ def _load_walk(walk: WalkState, keys: np.ndarray, parts: SavedWalk, apart: Middl
         )
 
 
-def _in_ring(part: KeyedWindows, keys: np.ndarray, apart: Middle | None) -> tuple[np.ndarray, np.ndarray]:
+def _in_ring(
+    part: KeyedWindows, keys: np.ndarray, apart: Middle | None, wanted: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """(which, slots): for each key the slots of its ring, without what was evicted, which would only take room."""
-    missing = apart
-    if apart is not None:
-        shift = part.shift(keys)
-        missing = apart[0] - shift, apart[1] - shift
-    which, at = _around(*part.ends(keys), missing)
+    which, at = _around(*part.ends(keys), _missing(part, keys, apart), wanted)
     return which, part.slots_at(keys[which], at)
+
+
+def _missing(part: KeyedWindows, keys: np.ndarray, apart: Middle | None) -> Middle | None:
+    """What lies apart, by positions in the rings."""
+    if apart is None:
+        return None
+    shift = part.shift(keys)
+    return apart[0] - shift, apart[1] - shift
 
 
 def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | None) -> SavedWindows:
@@ -177,24 +203,49 @@ def _dump_windows(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle 
     return dumped
 
 
-def _load_windows(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedWindows, apart: Middle | None) -> None:
+def checked(state: State, group: Group) -> Partials:
+    """How partials of a group that are objects are loaded."""
+    return Partials(group.of, [_kind(state, name) for name in group.columns])
+
+
+def _kind(state: State, column: str) -> str | None:
+    found = state.plan.columns.get(column)
+    return None if found is None else found.kind
+
+
+def _load_windows(
+    part: KeyedWindows, of: Partials, keys: np.ndarray, dumped: SavedWindows, apart: Middle | None
+) -> None:
     if not part.form.compiled:
         _load_cells(part, of, keys, dumped, apart)
         return
-    capacity = part.word(keys, CAPACITY)
+    words, capacity = part.table.words, part.word(keys, CAPACITY)
+    check_capacity(capacity)
+    if part.in_rings:  # as much room as there are slices: more is made when it is needed
+        first, end = part.ends(keys)
+        require((capacity == 0) | ((first >= 0) & (first <= end) & (end - first <= capacity)), "slices of a window")
+        capacity = np.where(capacity > 0, np.minimum(blocks_of(end - first), capacity), 0)
+        words[keys, part.first + CAPACITY] = capacity
+    for word in (VALS, AGGS, LINKS):
+        words[keys, part.first + word] = 0
     for j, (slots, columns) in enumerate(zip(part.slots, dumped, strict=True)):
+        count = 0 if columns is None else len(columns[0])
         blocks = part.blocks_of(capacity, j)
         there = blocks > 0
         if not there.any():
+            require(columns is None, "there are slots for no window")
             continue
+        sizes = part.slots_of(capacity, j)
+        if part.in_rings:
+            _around(*part.ends(keys), _missing(part, keys, apart), count)
+        else:
+            _check_count(sizes, count)
         base = np.zeros(len(keys), np.int64)
         base[there] = slots.take(blocks[there])
-        part.table.words[keys, part.first + VALS + j] = base
-        at = _in_ring(part, keys, apart)[1] if part.in_rings else stretches(base, part.slots_of(capacity, j))[1]
-        if len(at) != (0 if columns is None else len(columns[0])):
-            raise SnapshotError("the saved state does not fit together: slots are missing")
+        words[keys, part.first + VALS + j] = base
+        at = _in_ring(part, keys, apart)[1] if part.in_rings else stretches(base, sizes)[1]
         for column, values in zip(slots.columns, columns or (), strict=columns is not None):
-            column[at] = values
+            column[at] = check_array(values, column.dtype, count, "partials")
 
 
 def _dump_cells(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | None) -> SavedWindows:
@@ -222,26 +273,26 @@ def _dump_cells(part: KeyedWindows, of: Join, keys: np.ndarray, apart: Middle | 
     return [cells, [save(stores[k].vals[i]) for k, i in zip(keys[which].tolist(), at.tolist(), strict=True)]]
 
 
-def _load_cells(part: KeyedWindows, of: Join, keys: np.ndarray, dumped: SavedWindows, apart: Middle | None) -> None:
+def _load_cells(part: KeyedWindows, of: Partials, keys: np.ndarray, dumped: SavedWindows, apart: Middle | None) -> None:
     read = _saver(part, of.load)
     cells, ring = dumped
     stores = part.plain.stores
     for key, (f, e, o, p, registers, slots) in zip(keys.tolist(), cells, strict=True):
-        r = None
+        r: Any = None
         if registers is not None:
             fields = zip(part.algorithm.registers._fields, registers, strict=True)
             r = part.algorithm.registers(*(read(value) if name in part.partials else value for name, value in fields))
         part.plain.cells[key] = (f, e, o, read(p), r)
         if slots is not None and part.in_rings:
-            stores[key] = new_store(part.algorithm, part.form, slots + 1)
+            held = 0 if r is None else r.E - r.F
+            require(type(slots) is int and 0 <= held <= slots + 1, "slices of a window")
+            stores[key] = new_store(part.algorithm, part.form, int(blocks_of(np.array([held]))[0]))
         elif slots is not None:
             vals, aggs, links, mask = slots
             stores[key] = Store([read(v) for v in vals], [read(v) for v in aggs], list(links), mask)
     if not part.in_rings:
         return
-    which, at = _in_ring(part, keys, apart)
-    if len(at) != len(ring):
-        raise SnapshotError("the saved state does not fit together: slots are missing")
+    which, at = _in_ring(part, keys, apart, len(ring))
     for k, i, value in zip(keys[which].tolist(), at.tolist(), ring, strict=True):
         stores[k].vals[i] = read(value)
 
@@ -257,7 +308,7 @@ def load_partials(part: KeyedWindows, group: Group, values: Any, change: Change)
     """The inverse of `dump_partials`."""
     if part.form.compiled:
         return _relabelled(group, values, change)
-    return list(map(_saver(part, group.of.load), values))
+    return list(map(_saver(part, Partials(group.of, ["object"]).load), values))
 
 
 def _relabelled(group: Group, columns: tuple, change: Change) -> tuple:

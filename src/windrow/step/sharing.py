@@ -45,6 +45,10 @@ class SharedRing:
         self.walks_first = np.array([walk.first for walk in walks])
         self.first = table.add([0, 0])  # slices from the first word on are needed, the second is the next one's number
 
+    def slices(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For each key the first slice that is needed, and the number of the next."""
+        return self.table.words[keys, self.first], self.table.words[keys, self.first + 1]
+
     def merged(self, found: Sequence[Walked], runs: Runs, fuses: bool) -> Merged:
         """The cuts and windows of all walks by the numbers of shared slices; with `fuses`, what is fused after them."""
         words, keys, n = self.table.words, runs.key, len(runs.key)

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from windrow.errors import StoreError, StoreUnavailable
 from windrow.stores.base import Batch, refuse
@@ -46,7 +46,11 @@ class RedisStore:
             )  # fmt: skip
         except Exception as error:  # its text may quote the URL
             raise StoreError(f"the Redis URL for {self.place} is not understood ({type(error).__name__})") from None
-        self._do(lambda client: client.ping())
+        try:
+            self._do(lambda client: client.ping())
+        except TypeError:  # the client hands what is in the URL on to its connections
+            names = ", ".join(sorted(parse_qs(urlsplit(url).query)))
+            raise StoreError(f"the Redis URL for {self.place} has an option that is not known: {names}") from None
 
     def get(self, key: bytes) -> bytes | None:
         return self._do(lambda client: client.get(PREFIX + key))

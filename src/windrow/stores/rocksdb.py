@@ -124,8 +124,9 @@ def _told(error: Exception) -> str:
     for sign, meaning in (
         ("No space left", "the disk is full"),
         ("File too large", "the limit for the size of a file is reached"),
-        ("lock", "another process (or this one) has it open"),
-        ("Corruption", "a file is damaged"),
+        ("Corruption", "a file is damaged"),  # its text may speak of a block
+        ("While lock file", "another process (or this one) has it open"),
+        ("lock hold by", "another process (or this one) has it open"),
     ):
         if sign in text:
             return f"{meaning} ({text})"

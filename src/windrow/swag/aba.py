@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from windrow.engine.algorithm import in_order
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: l_F = [F, B) with aggregates up to B, l_B = [B, E) with aggregates from B on
@@ -78,6 +79,7 @@ ALGORITHM = Algorithm(
         query=1,
         amortised=("evict",),
     ),
+    fits=in_order("F", "B", "E"),
 )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.swag.base import Algorithm, Card, Monoid
+from windrow.swag.mta_fits import levels_fit
 from windrow.swag.mta_levels import Layout, MonoidTree, TreeKernel, grow, levels, rings, search
 
 #: R0 ⊕ R1 is the window: the leftmost tree and the rest of the forest. aggs[0..S) is the Stack; h levels, n updates
@@ -159,6 +160,13 @@ def slots(capacity: int) -> tuple[int, int, int]:
     return 2 * capacity, capacity.bit_length(), 2 * levels_at_most
 
 
+def fits(r: Any, links: Any, capacity: int) -> bool:
+    """The levels hang together, and the Stack has an element for each head pair that is full."""
+    heads = [(int(links[2 * l]), int(links[2 * l + 1])) for l in range(r.h)] if 2 * r.h <= len(links) else []
+    full = sum(1 for H, T in heads if not H & 1 and H + 1 < T)
+    return levels_fit(r, links, capacity, orphans=1) and r.S == full <= capacity.bit_length()
+
+
 ALGORITHM = Algorithm(
     name="amta",
     kernel=kernel,
@@ -175,6 +183,7 @@ ALGORITHM = Algorithm(
     ),
     partial_registers=("R0", "R1"),
     grow=grow,
+    fits=fits,
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Iterator
 
-from windrow.engine.algorithm import Region, Regions
+from windrow.engine.algorithm import Region, Regions, in_order
 from windrow.engine.columns import Store, read
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
@@ -118,6 +118,7 @@ ALGORITHM = Algorithm(
     ),
     regions=regions,
     drop=drop,
+    fits=in_order("F", "E"),
 )
 
 

@@ -21,6 +21,7 @@ from windrow.engine.columns import Store
 from windrow.engine.forms import Form
 from windrow.engine.identity import Described, described
 from windrow.engine.inputs import python_values
+from windrow.engine.loaded import Partials, check_columns, check_numbers, check_window
 from windrow.engine.paged import Paged, closed, is_open, opened
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
 from windrow.errors import OptionError, SnapshotError, WindrowError, WrongType
@@ -183,17 +184,21 @@ class Swag:
 
     # Saving and going on.
 
-    def snapshot(self) -> bytes:
-        """The window's whole state; `resume` goes on from there, in another process, too."""
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
+        """The window's whole state; `resume` goes on from there, in another process, too.
+
+        With a key, a secret of 16 bytes or more, the snapshot is signed.
+        """
         self._check_not_asking()
         state = (self.name, tuple(described(self.of)), *self._state(), batch.carried_state(self.carry))
-        return snapshot.sealed(state)
+        return snapshot.sealed(state, key)
 
     @classmethod
-    def resume(cls, aggregate: Aggregate, data: bytes) -> Any:
+    def resume(cls, aggregate: Aggregate, data: bytes, *, key: bytes | None = None) -> Any:
         """A window that goes on from a snapshot of the same algorithm and aggregate; `SnapshotError` otherwise.
 
         The same aggregate: name, options, parts and identity, and of a user's own the code (`engine.identity`).
+        With a key, only a snapshot that was signed with it is believed.
 
         >>> from windrow import agg, swag
         >>> w = swag.DABA(agg.concat())
@@ -202,19 +207,25 @@ class Swag:
         'abc'
         """
         window = cls(aggregate)
-        algorithm, saved, *state, carry = snapshot.opened(data)
+        content = snapshot.opened(data, key)
+        if not isinstance(content, tuple) or len(content) < 4:
+            raise SnapshotError("this is a snapshot, but not one of a window")
+        algorithm, saved, *state, carry = content
         mine = described(window.of)
-        if not isinstance(saved, tuple):
+        if isinstance(saved, str):
             raise SnapshotError(f"the snapshot is of an older windrow, which did not save what {saved} computes")
+        if not isinstance(saved, tuple) or len(saved) != len(mine):
+            raise SnapshotError("this is a snapshot, but not one of a window")
         if (algorithm, saved[0]) != (window.name, mine.name):
             raise SnapshotError(
                 f"the snapshot is of {algorithm} with {saved[0]}, and cannot go on as {window.name} with {mine.name}"
             )
-        refused = mine.refuses(Described(*saved))
-        if refused:
-            raise SnapshotError(f"the snapshot cannot go on: {refused}")
-        window._set_state(*state)
-        window.carry = batch.carry_from(carry)
+        with snapshot.believed("the snapshot"):
+            refused = mine.refuses(Described(*saved))
+            if refused:
+                raise SnapshotError(f"the snapshot cannot go on: {refused}")
+            window._set_state(*state)
+            window.carry = batch.carry_from(carry, len(window))
         return window
 
     def _state(self) -> tuple:
@@ -235,22 +246,28 @@ class Swag:
         return self.form.signature, state.capacity, registers, links, slots(s.vals), slots(s.aggs)
 
     def _set_state(self, signature: tuple, capacity: int, registers: list, links: list, vals: Any, aggs: Any) -> None:
-        load = getattr(self.of, "load", same)
+        check_window(self.algorithm, capacity, registers, links, vals, aggs)
         if signature:
             form = batch.form_for(self.of, *signature)
-            if form is None:
+            if form is None or form.dtypes is None:
                 raise SnapshotError(f"the snapshot holds columns of {signature[0]}, which {self.of.name} does not")
+            dtypes = form.dtypes
+            check_columns(dtypes, vals, aggs)
             self._use(form)
             self.s = Store(vals, aggs, np.array(links, np.int64), capacity - 1)
-            self.r = self.registers(*registers)
+
+            def loaded(partial: Any) -> Any:
+                return check_numbers(dtypes, partial)
         else:
+            partials = Partials.of_any(self.of)
+            load = partials.load_counted if self.counted else partials.load
 
             def loaded(partial: Any) -> Any:
                 return None if partial is None else load(partial)
 
             self.s = Store([loaded(p) for p in vals], [loaded(p) for p in aggs], links, capacity - 1)
-            fields = zip(self.registers._fields, registers, strict=True)
-            self.r = self.registers(*(loaded(v) if n in self.partial_registers else v for n, v in fields))
+        fields = zip(self.registers._fields, registers, strict=True)
+        self.r = self.registers(*(loaded(v) if n in self.partial_registers else v for n, v in fields))
         self.capacity = capacity
 
     # Within. The window is kept as objects; a batch may turn it into columns of numbers, a call by hand turns it back.

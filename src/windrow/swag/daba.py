@@ -10,6 +10,7 @@ from collections import namedtuple
 from dataclasses import replace
 from typing import Any
 
+from windrow.engine.algorithm import in_order
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: l_F = [F, B) holds l_L = [L, R), l_R = [R, A), l_A = [A, B); l_B = [B, E); cached is Σ_R ⊕ Σ_A since the last flip
@@ -95,6 +96,15 @@ def layout(capacity: int) -> tuple[int, int, int]:
     return capacity, capacity, 0
 
 
+_ordered = in_order("F", "L", "R", "A", "B", "E")
+
+
+def fits(r: Any, links: Any, capacity: Any) -> Any:
+    """§6.3: the order of the pointers and the sizes of the sublists."""
+    empty, shrinks = (r.F == r.B) & (r.B == r.E), (r.F < r.B) & (r.R - r.L == r.A - r.R)
+    return _ordered(r, links, capacity) & (empty | shrinks & ((r.B - r.L) + 1 == (r.B - r.F) - (r.E - r.B)))
+
+
 ALGORITHM = Algorithm(
     name="daba",
     kernel=kernel,
@@ -112,6 +122,7 @@ ALGORITHM = Algorithm(
         query=1,
     ),
     partial_registers=("cached",),
+    fits=fits,
 )
 
 UNCACHED = replace(

@@ -12,6 +12,7 @@ import numpy as np
 
 from windrow.engine.algorithm import Stretches
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
+from windrow.swag.daba import fits
 
 #: as DABA's; agg_ra = Σ of [R, B) since the last flip, agg_b = Σ of [B, E)
 Registers = namedtuple("Registers", "F L R A B E agg_ra agg_b")
@@ -107,6 +108,7 @@ ALGORITHM = Algorithm(
     ),
     partial_registers=("agg_ra", "agg_b"),
     touches=touches,
+    fits=fits,
 )
 
 

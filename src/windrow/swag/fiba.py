@@ -19,6 +19,7 @@ from typing import Any
 from windrow.aggregates.base import Aggregate, same
 from windrow.aggregates.compare import alike
 from windrow.engine.forms import Form
+from windrow.engine.loaded import require
 from windrow.engine.state import WindowState
 from windrow.errors import OptionError
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
@@ -192,10 +193,12 @@ class FiBA(Swag):
 
     def _set_state(self, mu: int, tree: tuple) -> None:  # type: ignore[override]
         load = getattr(self.of, "load", same)
+        require(type(mu) is int and mu >= 2, "the arity of its nodes")
         self.mu, self.algorithm = mu, algorithm_of(mu)
         self.s = self._new_store(self.capacity)
         self.s.resume(tree, lambda partial: None if partial is None else load(partial))
         self._counted()
+        self.check_invariants()
 
     def check_invariants(self) -> None:
         """Arities, depth, order of times, the place of each node, and its aggregate and size by definition."""

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from windrow.aggregates.base import Aggregate
+from windrow.engine.algorithm import in_order
 from windrow.engine.columns import Store, read, write
 from windrow.engine.state import WindowState, new_store
 from windrow.errors import OptionError
@@ -180,6 +181,7 @@ ALGORITHM = Algorithm(
         paper="1 §4, §5.2",
     ),
     grow=grow,
+    fits=in_order("F", "E"),
 )
 
 

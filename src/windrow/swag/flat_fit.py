@@ -185,6 +185,17 @@ def drop(s: Store, before: Registers, after: Registers) -> None:
     s.links.forget_below(before.F, after.F)
 
 
+def fits(r: Any, links: Any, capacity: int) -> bool:
+    """Pointers lead forward to a row or to the end; from `fresh` on, which no row was moved behind, to the next row."""
+    F, E = r
+    if not 0 <= F <= E <= F + capacity or not 0 <= links[capacity] <= max(E - 1, 0):
+        return False
+    at = np.arange(F, E)
+    pointers = np.asarray(links, np.int64)[at & (capacity - 1)]
+    moved = at < links[capacity]
+    return bool(((at < pointers) & (pointers <= E) & (moved | (pointers == at + 1))).all())
+
+
 ALGORITHM = Algorithm(
     name="flat_fit",
     kernel=kernel,
@@ -204,6 +215,7 @@ ALGORITHM = Algorithm(
     ),
     regions=regions,
     drop=drop,
+    fits=fits,
 )
 
 
@@ -278,10 +290,11 @@ class FlatFIT(Swag):
         super().__init__(aggregate, capacity=capacity)
 
     @classmethod
-    def resume(cls, aggregate: Any, data: bytes) -> Any:
+    def resume(cls, aggregate: Any, data: bytes, *, key: bytes | None = None) -> Any:
         """A window that goes on from a snapshot of the same aggregate; `SnapshotError` otherwise."""
-        kind = UpdatableFlatFIT if snapshot.opened(data)[0] == UPDATES.name else cls
-        return super(FlatFIT, kind).resume(aggregate, data)
+        content = snapshot.opened(data, key)
+        updates = isinstance(content, tuple) and content[:1] == (UPDATES.name,)
+        return super(FlatFIT, UpdatableFlatFIT if updates else cls).resume(aggregate, data, key=key)
 
     def query_range(self, rows: int) -> Any:
         """The aggregate of the newest `rows` rows."""

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from windrow.swag.base import Algorithm, Card, Monoid
+from windrow.swag.mta_fits import levels_fit
 from windrow.swag.mta_levels import LINKS, Layout, MonoidTree, TreeKernel, grow, levels, rings, search
 
 #: h levels over n updates. The top level is one pair: <*, *>, or <*, ∅> while n = 1
@@ -111,6 +112,13 @@ def slots(capacity: int) -> tuple[int, int, int]:
     return 4 * capacity, 0, LINKS
 
 
+def fits(r: Any, links: Any, capacity: int) -> bool:
+    """The levels hang together, and the top one is a pair that begins at its left side."""
+    if not levels_fit(r, links, capacity << SPARE, orphans=0):
+        return False
+    return r.h == 0 or (links[2 * r.h - 2] % 2 == 0 and links[2 * r.h - 1] - links[2 * r.h - 2] == min(r.n, 2))
+
+
 ALGORITHM = Algorithm(
     name="log_mta",
     kernel=kernel,
@@ -125,6 +133,7 @@ ALGORITHM = Algorithm(
         note="evicts by a policy on the aggregate",
     ),
     grow=grow,
+    fits=fits,
 )
 
 

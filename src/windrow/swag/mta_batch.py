@@ -17,7 +17,7 @@ from windrow.aggregates.laws import check_laws
 from windrow.engine import batch
 from windrow.engine.forms import Form
 from windrow.engine.inputs import Column
-from windrow.engine.kernel import CompilationFailed, cached_loop, whole
+from windrow.engine.kernel import CompilationFailed, cached_loop, cached_now, whole
 from windrow.engine.policy_state import LOOPS, worth_compiling
 from windrow.engine.recent import Recent
 from windrow.engine.row_kernels import key_of
@@ -310,7 +310,7 @@ def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.n
     total, old = (tuple(np.ones(1, dtype) for dtype in form.outputs) for _ in range(2))
     loops, key = _loops(w, form), _key(policy)
     if loops.get(key) is None:
-        loops[key] = cached(rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total))), policy
+        loops[key] = cached_now(rows_by_policy(type(w).kernel(form), form, _asked(w, policy, total))), policy
     run = loops[key][0]
     layers = hasattr(w, "pager")
     while a < n:

@@ -239,11 +239,12 @@ class MonoidTree(Swag):
         store.write(Batch(ranges=(all_of(name),)), durable=True)
 
     @classmethod
-    def resume(cls, aggregate: Aggregate, data: bytes, *, store: Any = None) -> Any:
+    def resume(cls, aggregate: Aggregate, data: bytes, *, key: bytes | None = None, store: Any = None) -> Any:
         """A window that goes on from a snapshot; with the store it refers to, where it was taken of a stored window."""
-        reference = snapshot.opened(data)[2:5]
-        if reference[0] != "stored":
-            return super().resume(aggregate, data)
+        content = snapshot.opened(data, key)
+        reference = content[2:5] if isinstance(content, tuple) and len(content) > 4 else ("",)
+        if not isinstance(reference[0], str) or reference[0] != "stored":
+            return super().resume(aggregate, data, key=key)
         if store is None:
             raise SnapshotError(f"the snapshot refers to window {reference[1]!r} in a store: give store=")
         from windrow.swag.mta_store import opened

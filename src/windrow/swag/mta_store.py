@@ -255,10 +255,10 @@ class Stored(Layered):
         ):
             del self.epochs[0]
 
-    def snapshot(self) -> bytes:
+    def snapshot(self, *, key: bytes | None = None) -> bytes:
         """A checkpoint, and a reference to it: `resume(aggregate, data, store=store)`."""
         number = self.checkpoint(self.note)
-        return snapshot.sealed((self.name, tuple(described(self.of)), "stored", self.window, number, None))
+        return snapshot.sealed((self.name, tuple(described(self.of)), "stored", self.window, number, None), key)
 
     def close(self) -> None:
         """Ends the threads of this window. The store stays open; rows since the last checkpoint are given up."""

@@ -177,6 +177,18 @@ def rebuild(state: WindowState) -> WindowState:
     return grow(state, state.capacity)
 
 
+def fits(r: Any, links: Any, capacity: int) -> bool:
+    """The ring holds a row at its ends, and as many as are counted; what was updated last lies before."""
+    (F, E, tuples), flags = r, np.asarray(links, np.int64)
+    first, last, end = flags[capacity:].tolist()
+    if not (0 <= F <= E <= F + capacity and 0 <= first <= F and first <= last <= E == end):
+        return False
+    at = np.arange(F, E)
+    used = flags[at & (capacity - 1)]
+    whole = not len(at) or bool(used[0] and used[-1])
+    return whole and bool(np.isin(flags[:capacity], (0, 1)).all()) and used.sum() == tuples == flags[:capacity].sum()
+
+
 ALGORITHM = Algorithm(
     name="reactive_aggregator",
     kernel=kernel,
@@ -192,6 +204,7 @@ ALGORITHM = Algorithm(
     new_store=new_store,
     grow=grow,
     rebuild=rebuild,
+    fits=fits,
 )
 
 

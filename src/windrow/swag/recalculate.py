@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from windrow.engine.algorithm import in_order
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: slots[F..E) hold the window's partials
@@ -58,6 +59,7 @@ ALGORITHM = Algorithm(
         insert=0,
         evict=0,
     ),
+    fits=in_order("F", "E"),
 )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from windrow.aggregates.base import Aggregate
+from windrow.engine.algorithm import in_order
 from windrow.engine.state import WindowState
 from windrow.errors import Unsupported
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
@@ -77,6 +78,7 @@ ALGORITHM = Algorithm(
     partial_registers=("agg",),
     counted=True,
     rebuild=rebuild,
+    fits=in_order("F", "E"),
 )
 
 

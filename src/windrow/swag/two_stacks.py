@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from typing import Any
 
 from windrow.engine.algorithm import Region, Regions
 from windrow.engine.columns import Store
@@ -81,6 +82,10 @@ def drop(s: Store, before: Registers, after: Registers) -> None:
             slots.source = None  # the flip has written all there is
 
 
+def fits(r: Any, links: Any, capacity: Any) -> Any:
+    return (r.front >= 0) & (r.back >= 0) & (r.front + r.back <= capacity)
+
+
 ALGORITHM = Algorithm(
     name="two_stacks",
     kernel=kernel,
@@ -99,6 +104,7 @@ ALGORITHM = Algorithm(
     ),
     regions=regions,
     drop=drop,
+    fits=fits,
 )
 
 

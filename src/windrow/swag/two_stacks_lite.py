@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from windrow.engine.algorithm import Stretches
+from windrow.engine.algorithm import Stretches, in_order
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 
 #: slots[F..B) hold aggregates up to B, slots[B..E) bare partials; back = slots[B] ⊕ ... ⊕ slots[E-1]
@@ -87,6 +87,7 @@ ALGORITHM = Algorithm(
     partial_registers=("back",),
     fused=True,
     touches=touches,
+    fits=in_order("F", "B", "E"),
 )
 
 

@@ -12,7 +12,7 @@ from windrow.aggregates.base import Aggregate
 from windrow.engine.cutting import Edges
 from windrow.engine.inputs import Column
 from windrow.engine.table import Table
-from windrow.engine.walking import ByRow, Runs, Walked, WalkState
+from windrow.engine.walking import ByRow, E, Entries, F, Runs, Walked, WalkState
 from windrow.errors import WindrowError
 from windrow.windows.durations import is_duration, micros, spelled
 
@@ -122,6 +122,17 @@ class Window:
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         """Which keys may be forgotten: to go on without what is known of them changes no answer."""
         raise NotImplementedError
+
+    def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray | bool:
+        """Whether a step can have left what is known of these keys: asked of saved state, which may be forged.
+
+        A step must neither leave its arrays nor report windows without end with what this lets pass.
+        """
+        return True
+
+    def slices(self, state: WalkState, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For each key the first slice that is needed, and how many there have been; for windows by row: rows."""
+        return state.word(keys, F), state.word(keys, E)
 
     def evictions(self, state: WalkState, runs: Runs) -> np.ndarray | None:
         """At most how many slices leave the rings of these keys in a step; None: nothing is known of it.

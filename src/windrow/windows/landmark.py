@@ -9,7 +9,7 @@ import numpy as np
 
 from windrow.engine.kernel import whole
 from windrow.engine.table import Table
-from windrow.engine.walking import DONE, OWN, E, F, Runs, Walked, WalkState, walk, walker
+from windrow.engine.walking import DONE, OWN, E, Entries, F, Runs, Walked, WalkState, walk, walker
 from windrow.engine.walks import HIGHEST, check_room
 from windrow.windows.base import TIME, Measure, StepRows, Window
 from windrow.windows.predicates import Predicate
@@ -57,6 +57,11 @@ class Landmark(Window):
         if self.measure != TIME:
             return np.full(len(keys), HIGHEST)
         return np.where(state.word(keys, ROWS_IN_STEP) > 0, state.word(keys, STEP), HIGHEST)
+
+    def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
+        open_, filled = state.word(keys, E) - state.word(keys, F), state.word(keys, ROWS_IN_STEP)
+        follows = (open_ == 1) & (state.word(keys, STEP) > state.word(keys, FIRST))
+        return (open_ <= 1) & ((filled == 0) | ((filled == 1) & follows))
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         """A landmark is open until the next one."""

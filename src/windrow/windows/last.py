@@ -23,6 +23,7 @@ from windrow.engine.walking import (
     OWN,
     SIZE,
     E,
+    Entries,
     F,
     Runs,
     Walked,
@@ -115,6 +116,15 @@ class Last(Window):
         if self.trigger != TIME:
             return np.full(len(keys), HIGHEST)
         return np.where(state.word(keys, FILLED) > 0, state.word(keys, DUE), HIGHEST)
+
+    def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
+        """Rows in time order; one that was not reported yet is before the end of the next window."""
+        times, rows = state.ring.columns[1][entries.slot], state.word(keys, E) - state.word(keys, F)
+        newest = entries.ends(len(keys), times, 0)[1]
+        due, filled = state.word(keys, DUE), state.word(keys, FILLED)
+        waits = (filled == 1) & (rows > 0) & (due > newest) & (due - int(self.every) <= newest)
+        rising = entries.each(len(keys), entries.rising(times, equal=True))
+        return state.in_rings(keys) & (rows <= self.n) & ((filled == 0) | waits) & rising
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return state.word(keys, E) == state.word(keys, F)

@@ -124,6 +124,10 @@ class Policy(Window):
         runs = PolicyRuns(keys, np.asarray(seg[:-1]), np.asarray(seg[1:]), np.asarray(fresh))
         return begin + state.bounds(runs, columns, n, np.arange(n) - begin, keep=False)
 
+    def slices(self, state: WalkState, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        assert isinstance(state, PolicyState)
+        return np.zeros(len(keys), np.int64), state.rows(keys)
+
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         """A window goes on whatever the time is."""
         return np.full(len(keys), HIGHEST)

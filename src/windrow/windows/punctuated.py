@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from windrow.engine.table import Table
-from windrow.engine.walking import DONE, OWN, E, F, Runs, Walked, WalkState, walk, walker
+from windrow.engine.walking import DONE, OWN, E, Entries, F, Runs, Walked, WalkState, walk, walker
 from windrow.engine.walks import HIGHEST
 from windrow.windows.base import ROWS, Measure, StepRows, Window
 from windrow.windows.predicates import Predicate
@@ -47,6 +47,9 @@ class Punctuated(Window):
 
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return np.full(len(keys), HIGHEST)
+
+    def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
+        return (state.word(keys, E) - state.word(keys, F) <= 1) & (state.word(keys, FIRST) >= 0)
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return np.zeros(len(keys), bool)  # row numbers go on

@@ -9,7 +9,7 @@ import numpy as np
 
 from windrow.engine.cutting import Edges
 from windrow.engine.table import Table
-from windrow.engine.walking import DONE, OWN, E, F, Runs, Walked, WalkState, walk, walker
+from windrow.engine.walking import DONE, OWN, E, Entries, F, Runs, Walked, WalkState, walk, walker
 from windrow.engine.walks import HIGHEST, check_room
 from windrow.windows.base import TIME, Measure, StepRows, Window
 
@@ -47,6 +47,12 @@ class Session(Window):
         """A row at `last + gap` joins, so a session is final behind it."""
         there = state.word(keys, E) > state.word(keys, F)
         return np.where(there, state.word(keys, LAST) + int(self.gap) + 1, HIGHEST)
+
+    def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
+        first, last = state.number(keys, FIRST), state.number(keys, LAST)
+        open_ = state.word(keys, E) - state.word(keys, F)
+        highest = np.inf if state.dtype == np.float64 else HIGHEST - int(self.gap)
+        return (open_ == 0) | ((open_ == 1) & (first <= last) & (last <= highest))
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return state.word(keys, E) == state.word(keys, F)

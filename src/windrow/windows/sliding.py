@@ -24,6 +24,7 @@ from windrow.engine.walking import (
     OWN,
     SIZE,
     E,
+    Entries,
     F,
     Runs,
     Walked,
@@ -44,6 +45,10 @@ _FAR = 2**61
 _EXACT = 2**53
 #: the number of the next window to be reported; the ring holds the number of the window that each slice begins with
 DUE = OWN
+
+
+#: where more windows than these are open at once, they are counted before a step; and the most that it may report
+DENSE, MOST_WINDOWS = 1000, 1 << 27
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,8 @@ class Periodic(Window):
     def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
         values = rows.measures[self.measure]
         room = len(values)
+        if self.range > DENSE * self.every:
+            self._check_count(state, values, runs)
         if room > 1024:
             reach = values[runs.end - 1].astype(np.float64) - values[np.minimum(runs.begin, len(values) - 1)]
             reach = np.where(runs.end > runs.begin, np.maximum(reach, 0), 0)
@@ -135,6 +142,26 @@ class Periodic(Window):
         held = state.word(runs.key, E) - state.word(runs.key, F)
         return np.where(held > 0, held + new, np.minimum(new, self.range // self.every + 2)).astype(np.int64)
 
+    def _check_count(self, state: WalkState, values: np.ndarray, runs: Runs) -> None:
+        """Refuses a step that would report more windows than fit into memory: they are counted first.
+
+        Between a row and the next one, a window ends every so often, for as long as the range is.
+        """
+        every, span, until = float(self.every), float(self.range), runs.until.astype(np.float64)
+        filled = runs.end > runs.begin
+        gaps = np.diff(values.astype(np.float64), append=0.0)
+        gaps[runs.end[filled] - 1] = until[filled] - values[runs.end[filled] - 1]
+        before = until.copy()  # until when windows end that were open before
+        before[filled] = values[runs.begin[filled]]
+        before -= state.word(runs.key, DUE) * every + float(self.origin) % every + span
+        before = before[state.word(runs.key, E) > state.word(runs.key, F)]
+        count = (np.clip(gaps, 0, span).sum() + np.clip(before, 0, span).sum()) / every
+        if count > MOST_WINDOWS:
+            raise WindrowError(
+                f"about {int(count):,} windows would end in one step ({self}), and at most {MOST_WINDOWS:,} can: "
+                "every= is very small for the range"
+            )
+
     def _windows(self, runs: Runs, reach: np.ndarray) -> int:
         """How many windows a step reports, about: room for them is made at once, and touched where it is needed."""
         rows = (runs.end - runs.begin) * (self.range // self.every + 1.0)
@@ -170,6 +197,17 @@ class Periodic(Window):
         when = np.empty(len(keys), np.int64)
         _due(state.table.words, state.first, keys, int(self.origin) % self.every + self.range, int(self.every), when)
         return when
+
+    def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
+        """Slices are numbered as windows are, and all begin within the oldest window that is open."""
+        numbers, due = state.ring.columns[0][entries.slot], state.word(keys, DUE)
+        oldest, newest = entries.ends(len(keys), numbers, 0)
+        farthest = HIGHEST // max(1, 4 * int(self.every)) - int(self.range) // max(1, int(self.every))
+        if state.dtype == np.float64:
+            farthest = int(FLOAT_WINDOWS)
+        near = (np.abs(due) <= farthest) & (due <= oldest) & (newest - due <= self.range / self.every)
+        open_ = state.word(keys, E) > state.word(keys, F)
+        return state.in_rings(keys) & (~open_ | near) & entries.each(len(keys), entries.rising(numbers))
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return state.word(keys, E) == state.word(keys, F)

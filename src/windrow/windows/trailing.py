@@ -10,7 +10,7 @@ import numpy as np
 
 from windrow.aggregates.base import Aggregate
 from windrow.engine.table import Table
-from windrow.engine.walking import BASE, F0, OWN, SIZE, ByRow, E, F, Runs, WalkState, walker
+from windrow.engine.walking import BASE, F0, OWN, SIZE, ByRow, E, Entries, F, Runs, WalkState, walker
 from windrow.engine.walks import HIGHEST, LOWEST
 from windrow.swag.mta_ranges import Clock
 from windrow.windows.base import ROWS, TIME, Measure, StepRows, Trees, Window
@@ -131,6 +131,14 @@ class Trailing(Window):
         when = np.empty(len(keys), np.int64)
         _due(state.known(), keys, min(int(self.range), HIGHEST - 1), when)
         return when
+
+    def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
+        """Rows in order; those that are in no window yet are the newest."""
+        first, waits, end = (state.word(keys, word) for word in (F, HI, E))
+        if self.measure == ROWS:
+            return waits == end
+        rising = entries.each(len(keys), entries.rising(state.ring.columns[1][entries.slot], equal=True))
+        return state.in_rings(keys) & (first <= waits) & (waits <= end) & rising
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         if self.measure != TIME:

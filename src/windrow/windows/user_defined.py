@@ -8,6 +8,7 @@ are not deterministic, and every row is a slice of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from windrow.engine.walking import (
     OWN,
     SIZE,
     E,
+    Entries,
     F,
     Runs,
     Walked,
@@ -39,6 +41,8 @@ from windrow.windows.base import ROWS, TIME, Measure, StepRows, Window
 #: row that is held, its value
 CUT, NEXT = OWN, OWN + 1
 OPEN = CUT
+#: what is saved has fewer open windows than these, and has cut fewer slices
+MOST_OPEN, FARTHEST = 1 << 24, 1 << 62
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,31 @@ class UserDefined(Window):
     def _wrong(self, asked: Asked, row: int) -> str:
         return "it ends more windows than are open"
 
+    def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
+        """Windows begin with slices that were cut, in order, and objects have the attributes of the class."""
+        assert isinstance(state, UserState)
+        slices, cut = state.ring.columns[0][entries.slot], state.word(keys, CUT)
+        good = entries.rising(slices, equal=True) & (slices >= 0) & (slices < cut[entries.which])
+        counted = state.in_rings(keys) & (cut >= 0) & (cut < FARTHEST)
+        return counted & entries.each(len(keys), good) & self._objects_fit(state, keys)
+
+    def _objects_fit(self, state: UserState, keys: np.ndarray) -> np.ndarray:
+        """Whether objects have the attributes of a new one, of the same sorts where those are told."""
+        first = first_state(self.discretize)
+
+        def fits(found: dict[str, Any] | None) -> bool:
+            if found is None:
+                return True
+            return found.keys() >= first.keys() and all(_alike(first[name], found[name]) for name in first)
+
+        return np.array([fits(state.objects.get(k)) for k in keys.tolist()], bool)
+
+    def slices(self, state: WalkState, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        entries, cut = state.entries(keys), state.word(keys, CUT)
+        oldest = cut.copy()
+        oldest[entries.which[::-1]] = state.ring.columns[0][entries.slot][::-1]
+        return oldest, cut
+
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return state.word(keys, NEXT) if self.measure == TIME else np.full(len(keys), HIGHEST)
 
@@ -127,6 +156,13 @@ class UserDefined(Window):
             first = first_state(self.discretize)
             found[found] = [state.objects.get(k, first) == first for k in keys[found].tolist()]
         return found
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether an attribute can have gone from one value to the other: None to anything, a number to a number."""
+    if one is None or other is None or type(one) is type(other):
+        return True
+    return isinstance(one, (int, float, Decimal)) and isinstance(other, (int, float, Decimal))
 
 
 @dataclass(frozen=True)
@@ -143,6 +179,14 @@ class Evicting(UserDefined):
 
     def _open(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return state.word(keys, OPEN)
+
+    def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
+        assert isinstance(state, UserState)
+        open_ = state.word(keys, OPEN)
+        return state.in_rings(keys) & (open_ >= 0) & (open_ < MOST_OPEN) & self._objects_fit(state, keys)
+
+    def slices(self, state: WalkState, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return state.word(keys, F), state.word(keys, E)
 
     def _walked(self, state: WalkState, runs: Runs, facts: tuple, values: Any, asked: Asked, room: int) -> Walked:
         rows = (values, asked.begins, asked.ends, asked.leaves, asked.timed, asked.when)
