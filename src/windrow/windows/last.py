@@ -118,13 +118,16 @@ class Last(Window):
         return np.where(state.word(keys, FILLED) > 0, state.word(keys, DUE), HIGHEST)
 
     def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
-        """Rows in time order; one that was not reported yet is before the end of the next window."""
-        times, rows = state.ring.columns[1][entries.slot], state.word(keys, E) - state.word(keys, F)
-        newest = entries.ends(len(keys), times, 0)[1]
-        due, filled = state.word(keys, DUE), state.word(keys, FILLED)
-        waits = (filled == 1) & (rows > 0) & (due > newest) & (due - int(self.every) <= newest)
-        rising = entries.each(len(keys), entries.rising(times, equal=True))
-        return state.in_rings(keys) & (rows <= self.n) & ((filled == 0) | waits) & rising
+        """Rows in time order; by time, one that was not reported yet is before the end of the next window."""
+        times, rows = state.ring.columns[0][entries.slot], state.word(keys, E) - state.word(keys, F)
+        due, filled, newest = state.word(keys, DUE), state.word(keys, FILLED), state.word(keys, NEWEST)
+        fits = state.in_rings(keys) & (newest >= 0) & entries.each(len(keys), entries.rising(times, equal=True))
+        if self.within == ROWS:
+            fits &= rows <= self.n
+        if self.trigger == TIME:
+            last = entries.ends(len(keys), times, 0)[1]
+            return fits & ((filled == 0) | (filled == 1) & (rows > 0) & (due > last) & (due - int(self.every) <= last))
+        return fits & (filled >= 0) & (filled <= 2) & ((filled == 0) | (rows > 0))
 
     def idle(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         return state.word(keys, E) == state.word(keys, F)
