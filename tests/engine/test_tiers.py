@@ -121,11 +121,11 @@ queries = [
     windrow.Query(time="t", windows=win.policy(lambda total, old: total.n > 3, over={"n": agg.count()}),
                   aggregates={"s": agg.sum("x")}),
     windrow.Query(time="t", windows=win.tumbling(3), aggregates={
-        "own": windrow.Aggregate(lift=lambda x: x, combine=lambda a, b: a + b, identity=0.0)("x")}),
+        "own": windrow.Aggregate(lift=lambda x: x, combine=lambda a, b: a + b, identity=0.0, returns="float64")("x")}),
 ]
 for query in queries:
     query.run(rows)
-for query in queries[:-1]:  # to know the types of a user's own aggregate takes the compiler
+for query in queries[:-1]:  # to know the types of a user's own partials takes the compiler
     live = query.open()
     live.push(rows)
     live.close()
