@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
@@ -127,9 +127,13 @@ def _check_cell(part: KeyedWindows, key: int) -> None:
 
 
 #: values of each kind of column; None: a row number
+_TIMES = np.datetime64(0, "us"), np.timedelta64(1, "us")
 _SAMPLES: dict[str | None, tuple] = {
-    None: (1,), "int64": (1,), "float64": (1.0,), "bool": (True,),
-    "object": ("x", 1, 1.0, Decimal(1), b"x", datetime(1970, 1, 1), date(1970, 1, 1), timedelta(1)),
+    None: (1,), "int64": (1, *_TIMES), "float64": (1.0,), "bool": (True,),
+    "object": (
+        "x", 1, 1.0, Decimal(1), b"x", datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1),
+        timedelta(1), time(1), *_TIMES,
+    ),
 }  # fmt: skip
 #: what a function raises that is given another sort of partial than it makes; an overflow is the data's
 _WRONG = (TypeError, IndexError, KeyError, AttributeError, UnicodeError)
@@ -143,16 +147,21 @@ class Partials:
         self.of, self._load = of, getattr(of, "load", same)
         self.one_sort = False  # all partials are of one window
         self.fixed = False  # partials are as many numbers each
+        #: of a join, whose columns may be of one sort each
+        self.parts = [
+            Partials(part, [kinds[c] if c < len(kinds) else "object" for c in columns])
+            for part, columns in getattr(of, "parts", ())
+        ]
         with contextlib.suppress(Exception):
             self.fixed = of.numeric(["int64"] * max(1, len(kinds))) is not None
-        self.samples = self._sampled(kinds or [None])
+        self.samples = [] if self.parts else self._sampled(kinds or [None])
 
     @classmethod
     def of_any(cls, of: Aggregate) -> Partials:
         """Of one window of an aggregate whose columns are not known."""
         made = cls(of, ["object"])
         made.one_sort = True
-        for columns in (2, 3):
+        for columns in () if made.parts else (2, 3):
             made.samples = made.samples or made._sampled(["object"] * columns)
         return made
 
@@ -171,12 +180,28 @@ class Partials:
     def load_counted(self, saved: Any) -> Any:
         """The same with the number of its rows beside it."""
         pair = self._load(saved)
-        require(isinstance(pair, tuple) and len(pair) == 2 and _whole(pair[0]), "a partial")
-        self.checked(pair[1])
+        if self.parts:  # each part has its own number of rows
+            require(isinstance(pair, tuple) and len(pair) == len(self.parts), "a partial")
+            for part, own in zip(self.parts, pair, strict=True):
+                part.check_pair(own)
+        else:
+            self.check_pair(pair)
         return pair
+
+    def check_pair(self, pair: Any) -> None:
+        """Whether it is a number of rows and a partial of them; None: no rows."""
+        if pair is not None:
+            require(isinstance(pair, tuple) and len(pair) == 2 and _whole(pair[0]), "a partial")
+            self.checked(pair[1])
 
     def checked(self, partial: Any) -> Any:
         """The partial, if it can be one."""
+        if self.parts:
+            if not isinstance(partial, tuple) or len(partial) != len(self.parts):
+                raise self._refused()
+            for part, own in zip(self.parts, partial, strict=True):
+                if own is not None:
+                    part.checked(own)
         try:
             self.of.monoid_lower(partial)
         except _WRONG as error:

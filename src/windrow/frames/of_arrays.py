@@ -105,7 +105,8 @@ class ArrayFrame(Frame):
     def _made(self, name: str, output: Output, to: Type | None = None) -> Any:
         """Numbers that are of the wanted type already are the column, at no cost."""
         if isinstance(output, Instants):
-            array, wanted = output.values, output.like.native.dtype if output.like.native.kind == "integer" else None
+            array, native = output.values, output.like.native
+            wanted = native.dtype if native.kind == "integer" and native.unit == output.like.unit else None
         elif isinstance(output, Values) and (to is not None or output.like is None):
             array = output.array
             wanted = array.dtype if to is None else self.dtype_of(to)

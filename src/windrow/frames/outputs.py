@@ -97,6 +97,9 @@ def fitted(array: np.ndarray, mask: np.ndarray | None, dtype: np.dtype) -> np.nd
         return array
     if array.dtype.kind in "iu" and other.dtype.kind in "iu" and ((filled < 0) != (other < 0)).any():
         return array  # uint64 and int64 wrap both ways
+    if array.dtype == object:  # of which NumPy does not know that two NaN are alike
+        same = all(a == b or a != a for a, b in zip(filled.tolist(), back.tolist(), strict=True))
+        return other if same else array
     return other if np.array_equal(back, filled, equal_nan=array.dtype.kind == "f") else array
 
 

@@ -325,6 +325,9 @@ class ReactiveAggregator(Swag):
     def _set_state(self, *state: Any) -> None:
         *rest, self.minimum, left = state
         super()._set_state(*rest)
+        fits = isinstance(self.minimum, int) and self.minimum > 0
+        if not fits or not all(isinstance(place, int) and 0 <= place < self.capacity for place in left):
+            raise SnapshotError("the saved state does not fit together: places that rows have left")
         self._left, self._holes = set(left), self._found_holes()
 
     def _found_holes(self) -> Holes:

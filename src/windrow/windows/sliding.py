@@ -202,7 +202,7 @@ class Periodic(Window):
         """Slices are numbered as windows are, and all begin within the oldest window that is open."""
         numbers, due = state.ring.columns[0][entries.slot], state.word(keys, DUE)
         oldest, newest = entries.ends(len(keys), numbers, 0)
-        farthest = HIGHEST // max(1, 4 * int(self.every)) - int(self.range) // max(1, int(self.every))
+        farthest = HIGHEST // max(1, int(self.every))
         if state.dtype == np.float64:
             farthest = int(FLOAT_WINDOWS)
         near = (np.abs(due) <= farthest) & (due <= oldest) & (newest - due <= self.range / self.every)
