@@ -12,7 +12,9 @@ import pytest
 
 import windrow
 from windrow import Query, agg, swag, win
-from windrow.errors import WindrowError
+from windrow.errors import SnapshotError, WindrowError
+from windrow.frames import read
+from windrow.frames.saving import loaded_type, saved_type
 from windrow.stores import memory
 
 ORDER = ["low", "mid", "high"]  # as texts: high < low < mid
@@ -272,3 +274,17 @@ def test_a_join_is_refused(frame: Any) -> None:
     joined = agg.join(agg.count(), agg.max("c"))
     with pytest.raises(WindrowError, match="give each aggregate over it a name of its own"):
         Query(windows=win.tumbling(4), aggregates={"j": joined}).run(frame())
+
+
+@LIBRARIES
+def test_forged_categories_are_refused(frame: Any) -> None:
+    name, *rest, categories = saved_type(read(frame()).type("c"))
+    assert categories == ORDER
+    for forged in (5, "abc", ["low", "low"]):
+        with pytest.raises(SnapshotError, match="the categories of a column"):
+            loaded_type((name, *rest, forged))
+    order = loaded_type((name, *rest, categories)).order
+    assert order is not None
+    assert order.read(np.array([2, -(2**63), 0]), np.array([True, False, True])).tolist() == ["high", None, "low"]
+    with pytest.raises(WindrowError, match="there are 3 categories, and a rank beyond them"):
+        order.read(np.array([3]), None)

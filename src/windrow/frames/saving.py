@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from windrow.engine.loaded import require
 from windrow.frames.base import Frame
 from windrow.frames.reading import read
 from windrow.frames.times import Times, TimeType
@@ -31,7 +32,7 @@ def loaded_type(saved: tuple) -> Type:
     return Type(
         name, bits, unit, _load_zone(zone), precision, scale, None if item is None else loaded_type(item),
         tuple((field, loaded_type(part)) for field, part in fields), null, library,
-        None if own is None else _load_own(library, own), None if categories is None else Order(lambda: categories),
+        None if own is None else _load_own(library, own), None if categories is None else _order(categories),
     )  # fmt: skip
 
 
@@ -69,6 +70,11 @@ def emptied(library: str, form: Any, types: Mapping[str, Type]) -> Frame:
 
         return PandasFrame(pd.DataFrame({name: pd.Series([], dtype=dtype_of(kind)) for name, kind in types.items()}))
     return read({name: np.empty(0, object) for name in types})
+
+
+def _order(categories: list) -> Order:
+    require(isinstance(categories, list) and len(set(categories)) == len(categories), "the categories of a column")
+    return Order(lambda: categories)
 
 
 def _save_own(library: str, own: Any) -> Any:

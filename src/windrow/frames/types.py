@@ -54,7 +54,10 @@ class Order:
     def ranks(self, column: Column) -> Column:
         """The ranks of a column's values, all of which are categories."""
         ranks = self._ranks
-        found = np.fromiter((0 if value is None else ranks[value] for value in column.objects()), np.int64)
+        try:
+            found = np.fromiter((0 if value is None else ranks[value] for value in column.objects()), np.int64)
+        except KeyError as error:
+            raise WindrowError(f"{error.args[0]!r} is none of the categories") from None
         return Column(found, column.mask, found.dtype)
 
     def read(self, ranks: np.ndarray, there: np.ndarray | None) -> np.ndarray:
