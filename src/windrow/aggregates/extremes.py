@@ -1,8 +1,7 @@
 """min, max, min_count, max_count, value_range: in Spark's order, where NaN is larger than any number.
 
 Values are only compared, so text, dates, Decimals and bytes are as good as numbers; categories that are in an order
-come as their ranks. `|` instead of `or` keeps the
-compiled comparison free of branches.
+come as their ranks. `|` instead of `or` keeps the compiled comparison free of branches.
 """
 
 from __future__ import annotations
