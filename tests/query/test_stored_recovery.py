@@ -257,7 +257,7 @@ def test_what_cannot_be_gone_on_from_is_refused_by_name():
         asked(WINDOWS["trailing, left"], store).resume(snapshot)
     with pytest.raises(SnapshotError, match="has no checkpoint of it"):
         asked(WINDOWS["trailing"], stores.memory()).resume(snapshot)
-    with pytest.raises(SnapshotError, match="the snapshot has layout 1, this windrow reads layout 4"):
+    with pytest.raises(SnapshotError, match="the snapshot has layout 1, this windrow reads layout 5"):
         query.resume(sealed(("live query", 1, [("called", "query 0")])))
     (plain,) = saved_and_more(None, asked(WINDOWS["trailing"]), data, [500])
     with pytest.raises(SnapshotError, match="has all of its windows in itself"):

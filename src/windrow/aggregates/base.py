@@ -150,6 +150,8 @@ class Aggregate:
     combines: Any = None
     #: hands on a value of its first column without looking at it: the number of its row will do
     carries_label = False
+    #: which of lift's arguments it compares with those of other rows: ordered categories come as their ranks there
+    compares: tuple[int, ...] = ()
     #: what its answers are; None: its compiled form tells, or `returns`, or its answer for rows that are made up
     result: Result | None = None
     #: the same over times or durations, which count so many units of its answer each; None: as over integers
@@ -307,6 +309,7 @@ class Builtin(Aggregate):
         over_times: Callable[[int], Aggregate] | None = None,
         unordered: bool = False,
         derived_from: Derivation | None = None,
+        compares: tuple[int, ...] = (),
     ) -> None:
         super().__init__(lift, combine, lower, inverse=inverse, commutative=commutative, selective=selective, name=name)
         self.needs, self.empty, self.exact = needs, empty, exact
@@ -314,7 +317,7 @@ class Builtin(Aggregate):
         self.dump, self.load = dump, load  # partial <-> what a snapshot can hold
         self.carries_label, self.derived_from, self.over_times = carries_label, derived_from, over_times
         self.result = "input" if carries_label else result
-        self.unordered = unordered
+        self.unordered, self.compares = unordered, compares
         self.lift, self.combine, self.lower = self.monoid_lift, self.monoid_combine, self.monoid_lower
         self.inverse = None if inverse is None else self.monoid_inverse
         self.identity = None

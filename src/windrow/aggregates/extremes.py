@@ -1,7 +1,7 @@
 """min, max, min_count, max_count, value_range: in Spark's order, where NaN is larger than any number.
 
-Values are only compared, so text, dates, Decimals and bytes are as good as numbers. `|` instead of `or` keeps the
-compiled comparison free of branches.
+Values are only compared, so text, dates, Decimals and bytes are as good as numbers; categories that are in an order
+come as their ranks. `|` instead of `or` keeps the compiled comparison free of branches.
 """
 
 from __future__ import annotations
@@ -113,16 +113,46 @@ def numeric_range(dtypes: Sequence[str]) -> Numeric:
 
 
 MAX = Builtin(
-    "max", lift_self, combine_max, the_first, commutative=True, selective=True, result="input", numeric=numeric_max
+    "max",
+    lift_self,
+    combine_max,
+    the_first,
+    commutative=True,
+    selective=True,
+    result="input",
+    numeric=numeric_max,
+    compares=(0,),
 )
 MIN = Builtin(
-    "min", lift_self, combine_min, the_first, commutative=True, selective=True, result="input", numeric=numeric_min
+    "min",
+    lift_self,
+    combine_min,
+    the_first,
+    commutative=True,
+    selective=True,
+    result="input",
+    numeric=numeric_min,
+    compares=(0,),
 )
 MAX_COUNT = Builtin(
-    "max_count", lift_once, combine_max_count, the_second, commutative=True, result="int64", numeric=numeric_max_count
+    "max_count",
+    lift_once,
+    combine_max_count,
+    the_second,
+    commutative=True,
+    result="int64",
+    numeric=numeric_max_count,
+    compares=(0,),
 )
 MIN_COUNT = Builtin(
-    "min_count", lift_once, combine_min_count, the_second, commutative=True, result="int64", numeric=numeric_min_count
+    "min_count",
+    lift_once,
+    combine_min_count,
+    the_second,
+    commutative=True,
+    result="int64",
+    numeric=numeric_min_count,
+    compares=(0,),
 )
 VALUE_RANGE = Builtin(
     "value_range", lift_both, combine_range, lower_range_plain, commutative=True, result="range", numeric=numeric_range

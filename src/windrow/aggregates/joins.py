@@ -101,6 +101,7 @@ def _join(components: list[Aggregate], answer: Any) -> Join:
         load=load,
     )
     joined.parts, joined.columns = placed, columns
+    joined.compares = tuple(sorted({where[i] for part, where in placed for i in part.compares}))
     if not invertible and all(part.invertible for part in components):
         joined.exact = _join([part if part.inverse is not None else _exact(part) for part in components], answer)
     return joined

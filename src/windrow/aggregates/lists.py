@@ -112,4 +112,4 @@ def top_k(column: str | None = None, k: int | None = None) -> Aggregate:
     def combine(a: tuple, b: tuple) -> tuple:
         return tuple(sorted(a + b, key=rank, reverse=True)[:size])
 
-    return bind(Builtin("top_k", lift_item, combine, list, commutative=True, result="list"), (column,))
+    return bind(Builtin("top_k", lift_item, combine, list, commutative=True, result="list", compares=(0,)), (column,))

@@ -142,7 +142,17 @@ def numeric_last(dtypes: Sequence[str]) -> Numeric:
 
 
 def pick_by(name: str, combine: Callable, numeric: Callable) -> Builtin:
-    return Builtin(name, lift_by, combine, the_second, selective=True, needs=(1,), carries_label=True, numeric=numeric)
+    return Builtin(
+        name,
+        lift_by,
+        combine,
+        the_second,
+        selective=True,
+        needs=(1,),
+        carries_label=True,
+        compares=(1,),
+        numeric=numeric,
+    )
 
 
 MAX_BY = pick_by("max_by", combine_max_by, numeric_max_by)

@@ -39,7 +39,7 @@ def numeric_run(dtypes: Sequence[str]) -> Numeric:
 
 
 LONGEST_INCREASING_RUN = Builtin(
-    "longest_increasing_run", lift_run, combine_runs, lower_run, result="int64", numeric=numeric_run
+    "longest_increasing_run", lift_run, combine_runs, lower_run, result="int64", numeric=numeric_run, compares=(0,)
 )
 
 

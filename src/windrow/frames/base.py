@@ -57,6 +57,12 @@ class Frame(ABC):
                 raise WindrowError(f"column {name!r}: {error}") from None
         return column
 
+    def ranks(self, name: str) -> Column:
+        """The ranks of the values of a column whose type puts its categories in order."""
+        order = self.type(name).order
+        assert order is not None
+        return order.ranks(self.column(name))
+
     def outline(self, name: str) -> Column:
         """The column's kind, type and mask; its values may be missing where they would have to be made into objects."""
         return self.column(name)

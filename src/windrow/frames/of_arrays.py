@@ -13,7 +13,7 @@ from windrow.errors import WindrowError
 from windrow.frames.base import Frame, Key
 from windrow.frames.outputs import Instants, Output, Values, fitted, hashable, listed
 from windrow.frames.times import EPOCH_UTC
-from windrow.frames.types import NULL, Type, of_dtype
+from windrow.frames.types import NULL, Order, Type, of_dtype
 
 
 class ArrayFrame(Frame):
@@ -61,6 +61,9 @@ class ArrayFrame(Frame):
     def _type_of(self, name: str) -> Type:
         column, given = self.column(name), self.data[name]
         own: dict[str, Any] = {"library": "arrays", "own": column.dtype, "null": True}
+        order = _order(given)
+        if order is not None:
+            return Type("text", order=order, **own)
         values_tell = column.dtype == object or not isinstance(given, np.ndarray)
         if values_tell and (not len(column.values) or (column.mask is not None and not column.mask.any())):
             return NULL
@@ -148,6 +151,14 @@ class ArrayFrame(Frame):
 
     def _beside(self, columns: dict[str, Any]) -> dict[str, Any]:
         return {**self.data, **columns}
+
+
+def _order(given: Any) -> Order | None:
+    """The order of a series' categories, where its library puts them in order."""
+    dtype: Any = getattr(given, "dtype", None)
+    if not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):
+        return None
+    return Order(lambda: read_columns((dtype.categories,))[0].objects())
 
 
 def _finished(array: np.ndarray, mask: np.ndarray | None) -> np.ndarray:

@@ -95,6 +95,12 @@ class LibraryFrame(Frame):
         values = column.values if column.values.dtype != object else hashable(column.values)
         return Key(values, column.mask)
 
+    def ranks(self, name: str) -> Column:
+        codes = self._codes(self._native(name))
+        assert codes is not None
+        there = codes >= 0
+        return Column(codes, None if there.all() else there, codes.dtype)
+
     def _codes(self, native: Any) -> np.ndarray | None:
         """The library's own dictionary encoding, -1 for null; None where it has none for this type."""
         raise NotImplementedError

@@ -13,7 +13,7 @@ from windrow.engine.inputs import Column, from_objects
 from windrow.errors import WindrowError
 from windrow.frames.of_libraries import LibraryFrame
 from windrow.frames.outputs import fitted, listed
-from windrow.frames.types import NULL, Type, of_dtype
+from windrow.frames.types import NULL, Order, Type, of_dtype
 
 
 class PandasFrame(LibraryFrame):
@@ -42,14 +42,10 @@ class PandasFrame(LibraryFrame):
         return self.data[name].dtype
 
     def _type_of(self, name: str) -> Type:
-        import pandas as pd
-
         dtype = self.data[name].dtype
         if _objects(dtype):  # only values tell
             return Type("object", library="pandas", own=dtype) if not self.data[name].isna().all() else NULL
-        return (
-            type_of(dtype) if not isinstance(dtype, pd.CategoricalDtype) else Type("text", library="pandas", own=dtype)
-        )
+        return type_of(dtype)
 
     def _dtype_of(self, of: Type) -> Any:
         return dtype_of(of)
@@ -194,6 +190,8 @@ def type_of(dtype: Any) -> Type:
         return replace(of_arrow(dtype.pyarrow_dtype), dtypes={}, **mine)
     if isinstance(dtype, np.dtype):
         return of_dtype(dtype, null=dtype.kind not in "iub", **mine)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return Type("text", order=Order(lambda: _categories(dtype)) if dtype.ordered else None, **mine)
     if isinstance(dtype, pd.StringDtype):
         return Type("text", **mine)
     if isinstance(dtype, pd.DatetimeTZDtype):
@@ -202,6 +200,12 @@ def type_of(dtype: Any) -> Type:
         return of_dtype(dtype.subtype, null=dtype.subtype.kind not in "iub", library="pandas", own=dtype.subtype)
     numpy = getattr(dtype, "numpy_dtype", None)
     return of_dtype(numpy, **mine) if numpy is not None else Type("object", library="pandas", own=np.dtype(object))
+
+
+def _categories(dtype: Any) -> list:
+    import pandas as pd
+
+    return PandasFrame(pd.DataFrame({"categories": dtype.categories})).column("categories").objects()
 
 
 def dtype_of(of: Type) -> Any:

@@ -11,7 +11,7 @@ from windrow.engine.inputs import object_array
 from windrow.errors import WindrowError
 from windrow.frames.of_libraries import LibraryFrame
 from windrow.frames.outputs import listed
-from windrow.frames.types import Type
+from windrow.frames.types import Order, Type
 
 
 class PolarsFrame(LibraryFrame):
@@ -145,8 +145,10 @@ def type_of(kind: Any) -> Type:
         return Type("list", item=type_of(kind.inner), **mine)
     if kind == pl.Struct:
         return Type("struct", fields=tuple((f.name, type_of(f.dtype)) for f in kind.fields), **mine)
+    if kind == pl.Enum:
+        return Type("text", order=Order(lambda: kind.categories.to_list()), **mine)
     plain: dict[Any, Any] = {
-        pl.String: "text", pl.Categorical: "text", pl.Enum: "text", pl.Binary: "bytes", pl.Boolean: "bool",
+        pl.String: "text", pl.Categorical: "text", pl.Binary: "bytes", pl.Boolean: "bool",
         pl.Date: "date", pl.Time: "time", pl.Null: "null",
     }  # fmt: skip
     return Type(next((name for own, name in plain.items() if kind == own), "object"), **mine)

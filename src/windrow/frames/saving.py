@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from windrow.engine.loaded import require
 from windrow.frames.base import Frame
 from windrow.frames.reading import read
 from windrow.frames.times import Times, TimeType
-from windrow.frames.types import Type
+from windrow.frames.types import Order, Type
 
 
 def saved_type(of: Type) -> tuple:
@@ -21,16 +22,17 @@ def saved_type(of: Type) -> tuple:
     fields = [(name, saved_type(part)) for name, part in of.fields]
     own = None if of.own is None else _save_own(of.library, of.own)
     zone = _save_zone(of.zone)
-    return (of.name, of.bits, of.unit, zone, of.precision, of.scale, item, fields, of.null, of.library, own)
+    order = None if of.order is None else of.order.categories.tolist()
+    return (of.name, of.bits, of.unit, zone, of.precision, of.scale, item, fields, of.null, of.library, own, order)
 
 
 def loaded_type(saved: tuple) -> Type:
     """The inverse of `saved_type`."""
-    name, bits, unit, zone, precision, scale, item, fields, null, library, own = saved
+    name, bits, unit, zone, precision, scale, item, fields, null, library, own, categories = saved
     return Type(
         name, bits, unit, _load_zone(zone), precision, scale, None if item is None else loaded_type(item),
         tuple((field, loaded_type(part)) for field, part in fields), null, library,
-        None if own is None else _load_own(library, own),
+        None if own is None else _load_own(library, own), None if categories is None else _order(categories),
     )  # fmt: skip
 
 
@@ -68,6 +70,11 @@ def emptied(library: str, form: Any, types: Mapping[str, Type]) -> Frame:
 
         return PandasFrame(pd.DataFrame({name: pd.Series([], dtype=dtype_of(kind)) for name, kind in types.items()}))
     return read({name: np.empty(0, object) for name in types})
+
+
+def _order(categories: list) -> Order:
+    require(isinstance(categories, list) and len(set(categories)) == len(categories), "the categories of a column")
+    return Order(lambda: categories)
 
 
 def _save_own(library: str, own: Any) -> Any:

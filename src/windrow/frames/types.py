@@ -8,12 +8,16 @@ its zone and its categories.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+
+from windrow.engine.inputs import Column, object_array
+from windrow.errors import WindrowError
 
 Name = Literal[
     "int", "uint", "float", "bool", "text", "bytes", "decimal", "date", "timestamp", "duration", "time", "list",
@@ -25,6 +29,52 @@ KINDS |= {"float": "float64", "bool": "bool"}
 #: digits of a decimal, at most
 DIGITS = 38
 _WIDE = Context(prec=2 * DIGITS)
+
+
+class Order:
+    """The categories of a column whose type puts them in order, the lowest first. A rank is a place among them."""
+
+    def __init__(self, read: Callable[[], Sequence[Any]]) -> None:
+        """`read` gives the categories as the column's values are read; it is called when they are needed."""
+        self._read = read
+
+    @cached_property
+    def categories(self) -> np.ndarray:
+        """As Python's objects."""
+        return object_array(list(self._read()))
+
+    @cached_property
+    def _ranks(self) -> dict[Any, int]:
+        return {category: rank for rank, category in enumerate(self.categories.tolist())}
+
+    def stranger(self, column: Column) -> Any:
+        """A value that is no category; None: there is none."""
+        return next((value for value in set(column.objects()) - {None} if value not in self._ranks), None)
+
+    def ranks(self, column: Column) -> Column:
+        """The ranks of a column's values, all of which are categories."""
+        ranks = self._ranks
+        try:
+            found = np.fromiter((0 if value is None else ranks[value] for value in column.objects()), np.int64)
+        except KeyError as error:
+            raise WindrowError(f"{error.args[0]!r} is none of the categories") from None
+        return Column(found, column.mask, found.dtype)
+
+    def read(self, ranks: np.ndarray, there: np.ndarray | None) -> np.ndarray:
+        """The categories of ranks, or lists of them for lists."""
+        if ranks.dtype == object:
+            return object_array([self._category(rank) for rank in ranks.tolist()])
+        known = ranks if there is None else ranks[there]
+        if len(known) and not 0 <= known.min() <= known.max() < len(self.categories):
+            raise WindrowError(f"there are {len(self.categories)} categories, and a rank beyond them")
+        found = np.full(len(ranks), None, object)
+        found[slice(None) if there is None else there] = self.categories[known]
+        return found
+
+    def _category(self, rank: Any) -> Any:
+        if isinstance(rank, list):
+            return [self._category(each) for each in rank]
+        return None if rank is None else self.categories[rank]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +95,7 @@ class Type:
     null: bool = True  # a null may be among the values
     library: str = ""  # whose type this is: "" where it was not read from a column
     own: Any = None  # that library's own type
+    order: Order | None = None  # of categories that are compared by their places
     dtypes: dict[str, Any] = field(default_factory=dict, repr=False)  # for each library its type, found out once
 
     @property
@@ -60,7 +111,7 @@ class Type:
     def but(self, **changes: Any) -> Type:
         """The same type with some changes; other than `null`, they make it no library's own."""
         if set(changes) != {"null"}:
-            changes |= {"library": "", "own": None}
+            changes |= {"library": "", "own": None, "order": None}
         return replace(self, dtypes={}, **changes)
 
     def nullable(self, null: bool) -> Type:

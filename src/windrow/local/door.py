@@ -35,6 +35,7 @@ class Door:
         self.types: Mapping[str, Type] = {}  # of the columns that are kept, as they were first seen
         self.kinds: dict[str, tuple[str, np.dtype]] = {}  # the same as the engine keeps them
         self._settled = False  # all of the types are known
+        self._ordered: list[str] = []  # columns whose types put their categories in order
         self.keys = Keys(len(query.by))
         self.named = tuple(named_columns(query))
         self._names: tuple[
@@ -78,12 +79,13 @@ class Door:
             before, self.times = self.ticks, like(event_times(self.query, frame))
             if self.watermark != NEVER:
                 self.watermark *= self.ticks // before  # it was set before the unit was known
-        self.types, self._settled = types, all(kind.told for kind in types.values())
+        self.settle(types)
         return True
 
     def settle(self, types: Mapping[str, Type]) -> None:
         """The types as they were before, or were saved."""
         self.types, self._settled = types, bool(types) and all(kind.told for kind in types.values())
+        self._ordered = [name for name, kind in types.items() if kind.order is not None]
 
     def admit(self, frame: Frame) -> tuple[Held | None, np.ndarray, np.ndarray]:
         """(rows that are in time, which are late, which are rejected); event time goes on. After `learn`."""
@@ -159,6 +161,8 @@ class Door:
                 _same_zone(f"column '{name}'", frame.type(name).zone, self.types[name].zone)
             elif column.kind == "object" and self.types[name].name == "decimal":
                 _same_scale(name, column, frame.type(name).scale, self.types[name].scale)
+        for name in self._ordered:
+            _same_categories(name, columns[name], self.types[name])
         return columns
 
     def _codes(self, frame: Frame) -> np.ndarray:
@@ -223,6 +227,17 @@ def _same_scale(name: str, column: Column, now: int, was: int) -> None:
     """Decimals with more places than the first ones are refused, unless these are zeros."""
     if now > was and any(v is not None and round(v, was) != v for v in column.values.tolist()):
         raise WindrowError(f"column '{name}' held decimals of {was} places before and holds some of {now} now")
+
+
+def _same_categories(name: str, column: Column, was: Type) -> None:
+    """Values that are none of the first categories have no place in their order."""
+    assert was.order is not None
+    strange = was.order.stranger(column)
+    if strange is not None:
+        raise WindrowError(
+            f"column '{name}' came with the categories {', '.join(map(str, was.order.categories[:20]))} in this order, "
+            f"and holds {strange!r} now, which is none of them"
+        )
 
 
 def _objects(values: list) -> Column:

@@ -17,6 +17,7 @@ from windrow.errors import WindrowError
 from windrow.frames import Frame, Times, counted_in
 from windrow.query import Query
 from windrow.step.along import has_place
+from windrow.step.decoding import RANK_OF
 from windrow.step.groups import NOTHING, ROW_OF, VALID_ROW_OF
 from windrow.windows.base import TIME, Measure
 
@@ -247,7 +248,8 @@ class Ordered:
             rows = self.positions()
             mask = self.intake.frame.outline(name[1:]).mask if name.startswith(VALID_ROW_OF) else None
             return Column(rows, None if mask is None else self.pick(mask), rows.dtype)
-        column = self.intake.frame.column(name)
+        frame = self.intake.frame
+        column = frame.ranks(name[1:]) if name.startswith(RANK_OF) else frame.column(name)
         if self.place is None and self.rows_of is None:
             return column
         return Column(self.pick(column.values), None if column.mask is None else self.pick(column.mask), column.dtype)

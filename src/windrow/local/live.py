@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from windrow import frames
-from windrow.engine.inputs import object_array
+from windrow.engine.inputs import Column, object_array
 from windrow.engine.kernel import compiling
 from windrow.errors import StoreError, WindrowError
 from windrow.frames import Frame, Output, Values
@@ -25,6 +26,7 @@ from windrow.local.turns import in_turn
 from windrow.query import Query, Report
 from windrow.step.along import along_columns
 from windrow.step.choosing import planned
+from windrow.step.decoding import check_ranked, ranks_of
 from windrow.step.groups import Answer, arrange
 from windrow.step.held import Held
 from windrow.step.pending import Pending, pending_of
@@ -190,6 +192,8 @@ class Live:
         """Takes the types of columns that are not known yet."""
         if self.door.learn(frame):
             self.type_results()
+            if self.state is not None:
+                check_ranked(self.query.aggregates.values(), self.door.types, self.state.plan.arrangement.ranked)
 
     def type_results(self) -> None:
         """Tells the types of the results from those of the columns."""
@@ -327,7 +331,7 @@ class Live:
     def _from_slices(self, admitted: Held | None, pending: PendingSlices, state: State) -> dict[str, Output]:
         """Rows fold into slices that wait; those that the watermark has passed take the step."""
         if admitted is not None:
-            pending.add(admitted)
+            pending.add(replace(admitted, columns={**admitted.columns, **self._ranks(admitted, state)}))
         slices = pending.release(self._until()) or pending.nothing()
         rows = StepRows(slices.codes, {TIME: slices.begin}, {})
         keys = self.door.keys.all() if self.closed else None
@@ -339,7 +343,7 @@ class Live:
             ready = door.nothing()
         ready, absent = self._in_measure(ready, state)
         labels = {name: self.labels.numbers(name, ready.column(name)) for name in state.plan.arrangement.row_numbers()}
-        ordered = OrderedRows(ready, door.times is not None, labels)
+        ordered = OrderedRows(ready, door.times is not None, labels, self._ranks(ready, state))
         measures: dict[Measure, np.ndarray] = {} if door.times is None else {TIME: ordered.pick(ready.times)}
         for measure, dtype in state.plan.dtypes.items():
             measures[measure] = ordered.column(measure.column or "").values.astype(dtype, copy=False)
@@ -349,6 +353,10 @@ class Live:
         absent = {measure: ordered.pick(mask) for measure, mask in absent.items()}
         results = step(state, rows, columns, self._until(), self.closed, keys, absent=absent)
         return self._by_row(ready, ordered, results) if self.per_row else self._once(results.ended)
+
+    def _ranks(self, rows: Held, state: State) -> dict[str, Column]:
+        """The ranks of columns whose type puts their categories in order, as aggregates name them."""
+        return ranks_of(state.plan.arrangement.ranked, rows, self.door.types)
 
     def _until(self) -> int:
         """How far event time has come for the windows: rows that wait for peers are still to be taken in."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from windrow.engine.grouping import order_of
 from windrow.engine.inputs import Column
+from windrow.step.decoding import RANK_OF
 from windrow.step.groups import NOTHING, ROW_OF, VALID_ROW_OF
 from windrow.step.held import Held
 
@@ -15,9 +16,14 @@ from windrow.step.held import Held
 class OrderedRows:
     """Rows by key and time. Columns are put in order when they are asked for."""
 
-    def __init__(self, rows: Held, timed: bool, labels: Mapping[str, np.ndarray]) -> None:
-        """`labels`: for columns of which aggregates hand on a value, the number of each row's label."""
-        self.rows, self.labels = rows, labels
+    def __init__(self, rows: Held, timed: bool, labels: Mapping[str, np.ndarray], ranks: Mapping[str, Column]) -> None:
+        """What aggregates read beside the columns.
+
+        Args:
+            labels: for columns of which they hand on a value, the number of each row's label.
+            ranks: for columns of which they take the rank, as they name it.
+        """
+        self.rows, self.labels, self.ranks = rows, labels, ranks
         self.at = order_of(rows.codes, rows.times if timed else None)  # None: they are in order
         self.key = self.pick(rows.codes)
         self._columns: dict[str, Column] = {}
@@ -50,7 +56,7 @@ class OrderedRows:
             numbers = self.pick(self.labels[name[1:]])
             mask = self.rows.column(name[1:]).mask if name.startswith(VALID_ROW_OF) else None
             return Column(numbers, None if mask is None else self.pick(mask), numbers.dtype)
-        column = self.rows.column(name)
+        column = self.ranks[name] if name.startswith(RANK_OF) else self.rows.column(name)
         if self.at is None:
             return column
         return Column(self.pick(column.values), None if column.mask is None else self.pick(column.mask), column.dtype)

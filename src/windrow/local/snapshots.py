@@ -19,8 +19,9 @@ from windrow.step.keys import one_nan
 if TYPE_CHECKING:
     from windrow.local.live import Live
 
-#: 1 had slices, and rows of windows that are kept by partials now; in 2 all that waits were rows; 3 had no types
-LAYOUT = 4
+#: 1 had slices, and rows of windows that are kept by partials now; in 2 all that waits were rows; 3 had no types,
+#: 4 no order of categories
+LAYOUT = 5
 #: of columns, as they are kept
 KINDS = ("int64", "float64", "bool", "object")
 

@@ -21,8 +21,8 @@ from windrow.engine.columns import allocate
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.inputs import Column, all_true
 from windrow.errors import WindrowError
-from windrow.frames.times import NANOS
-from windrow.frames.types import Type, example
+from windrow.frames.types import Order, Type, example
+from windrow.step.decoding import RANK_OF, TimeAnswer, over_ranks, over_times
 
 #: mark the row numbers of a column: of all rows, and of those that are not null
 ROW_OF, VALID_ROW_OF = "\0", "\1"
@@ -59,7 +59,7 @@ class Group:
     form: Form
     columns: tuple[str, ...]  # as the join takes them, some of them row numbers
     dtypes: dict[str, np.dtype]  # of the columns as they came
-    times: Mapping[str, TimeAnswer] = field(default_factory=dict)  # for answers that are times or durations
+    decoded: Mapping[str, TimeAnswer | Order] = field(default_factory=dict)  # for answers that stand for other values
 
     def labels(self) -> dict[int, tuple[str, str]]:
         """The numbers of a partial that are row numbers: place -> (the aggregate, the column whose rows they are)."""
@@ -93,9 +93,9 @@ class Group:
         return found
 
     def _answer(self, name: str, values: np.ndarray, there: np.ndarray | None, rows_of: str | None = None) -> Answer:
-        """Answers; numbers that stand for times or durations become these."""
-        if name in self.times:
-            values = self.times[name].read(values, there)
+        """Answers; numbers that stand for times, durations or categories become these."""
+        if name in self.decoded:
+            values = self.decoded[name].read(values, there)
         return Answer(values, there, rows_of)
 
     def answers(self, out: tuple, valid: tuple) -> dict[str, Answer]:
@@ -128,28 +128,6 @@ class Group:
         columns = zip(*answers, strict=True) if answers else [()] * len(self.names)
         found = {name: _objects(column) for name, column in zip(self.names, columns, strict=True)}
         return {name: self._answer(name, answer.values, answer.there) for name, answer in found.items()}
-
-
-@dataclass(frozen=True)
-class TimeAnswer:
-    """What answers are that the engine counts in a column's unit, or in finer ones."""
-
-    dtype: np.dtype
-    units: int = 1  # of the answer, in one of the column's; for answers that are floats
-
-    def read(self, values: np.ndarray, there: np.ndarray | None) -> np.ndarray:
-        """Numbers as times or durations."""
-        if values.dtype == object:
-            counts = [0 if value is None else _count(value) for value in values.tolist()]
-            return np.array(counts, np.int64).view(self.dtype)
-        if values.dtype.kind == "f":
-            known = values if there is None else np.where(there, values, 0.0)
-            values = np.rint(known * self.units).astype(np.int64)
-        return values.astype(np.int64, copy=False).view(self.dtype)
-
-
-def _count(value: Any) -> int:
-    return int(value.astype(np.int64)) if isinstance(value, np.generic) else int(value)
 
 
 def _all_true(n: int) -> np.ndarray:
@@ -188,6 +166,11 @@ class Arrangement:
     def row_numbers(self) -> tuple[str, ...]:
         """The columns of which aggregates take row numbers."""
         return self._row_numbers
+
+    @cached_property
+    def ranked(self) -> tuple[str, ...]:
+        """The columns of which aggregates take ranks."""
+        return tuple(c[1:] for c in self._columns if c.startswith(RANK_OF))
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:
@@ -231,9 +214,9 @@ def arrange(
     def kind(name: str) -> tuple[str, bool]:
         if name == NOTHING or name.startswith(ROW_OF):
             return "int64", False
-        column = columns[name.removeprefix(VALID_ROW_OF)]
-        masked = nullable or column.mask is not None
-        return ("int64" if name.startswith(VALID_ROW_OF) else column.kind), masked
+        as_numbers = name.startswith((VALID_ROW_OF, RANK_OF))
+        column = columns[name[1:] if as_numbers else name]
+        return ("int64" if as_numbers else column.kind), nullable or column.mask is not None
 
     def form(joined: Join, names: tuple[str, ...]) -> Form | None:
         kinds, masked = zip(*(kind(name) for name in names), strict=True)
@@ -241,13 +224,14 @@ def arrange(
 
     fast: dict[str, Aggregate] = {}
     slow: dict[str, Aggregate] = {}
-    times: dict[str, TimeAnswer] = {}
+    decoded: dict[str, TimeAnswer | Order] = {}
+    types = {} if types is None else types
     for name, aggregate in wanted.items():
         own = [columns[column] for column in aggregate.columns]
         if aggregate.builtin:
-            _check_types(aggregate, own, {} if types is None else types)
-            aggregate, answer = _over_times(aggregate, own)
-            times |= {} if answer is None else {name: answer}
+            _check_types(aggregate, own, types)
+            aggregate, answer = over_ranks(aggregate, types) or over_times(aggregate, own)
+            decoded |= {} if answer is None else {name: answer}
         elif own and len(own[0].values):
             check_laws(aggregate, sample_rows(tuple(own)), synthetic=True)
         bound = _by_row_number(aggregate, own, nullable)
@@ -262,9 +246,9 @@ def arrange(
     for some in (*compiled, slow):
         if some:
             joined, names = _joined(list(some.values()))
-            made = form(joined, names) if some is not slow else _counted(plain_form(joined), list(some.values()))
+            made = form(joined, names) if some is not slow else _counted(plain_form(joined), [wanted[n] for n in some])
             assert made is not None  # each of them compiles by itself
-            mine = {name: times[name] for name in some if name in times}
+            mine = {name: decoded[name] for name in some if name in decoded}
             groups.append(Group(tuple(some), joined, made, names, dtypes, mine))
     return Arrangement(tuple(aggregates), tuple(groups), derived)
 
@@ -302,29 +286,6 @@ def _some_value(column: Column, of: Type | None) -> Any:
         at = int(there[0])
         return Column(column.values[at : at + 1], None, column.dtype).objects()[0]
     return None if of is None else example(of, 1)
-
-
-def _over_times(aggregate: Aggregate, own: list[Column]) -> tuple[Aggregate, TimeAnswer | None]:
-    """The aggregate as it is over times or durations, and what its answers are; None: what they are anyway."""
-    result = aggregate.result
-    if result not in ("sum", "mean", "range", "product") or own[0].kind != "int64" or own[0].dtype.kind not in "mM":
-        return aggregate, None
-    dtype = own[0].dtype
-    unit, count = np.datetime_data(dtype)
-    if result == "range":
-        return aggregate, TimeAnswer(np.dtype(f"m8[{count}{unit}]"))
-    if result == "sum" and dtype.kind == "m":
-        return aggregate, TimeAnswer(dtype)
-    if result != "mean" or unit not in NANOS:
-        what = "times" if dtype.kind == "M" else "durations"
-        raise WindrowError(
-            f"{aggregate!r}: column '{aggregate.columns[0]}' holds {what} ({dtype}), which have no {result}"
-        )
-    fine = "ns" if unit == "ns" else "us"
-    units = NANOS[unit] * count // NANOS[fine]
-    suited = aggregate if aggregate.over_times is None else aggregate.over_times(units)(*aggregate.columns)
-    suited.combines = aggregate.combines
-    return suited, TimeAnswer(np.dtype(f"{dtype.kind}8[{fine}]"), units)
 
 
 def compiled_answer(aggregate: Aggregate, kinds: tuple[str, ...], nullable: bool = True) -> np.dtype | None:

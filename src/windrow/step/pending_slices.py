@@ -63,8 +63,8 @@ class PendingSlices:
         self.groups, self.windows, self.names = plan.arrangement.groups, list(plan.windows.values()), list(plan.windows)
         self.edges = Edges.union(window.edges for window in self.windows)
         none = {name: _empty(column) for name, column in plan.columns.items()}
-        none[NOTHING] = Column(_NONE, None, np.dtype(np.int64))
-        self._columns = [tuple(none[name] for name in group.columns) for group in self.groups]
+        numbers = Column(_NONE, None, np.dtype(np.int64))  # none of the rows' columns: ranks, or nothing
+        self._columns = [tuple(none.get(name, numbers) for name in group.columns) for group in self.groups]
         self.runs: tuple[Folded, ...] = ()
         self.waiting = Waiting()
 
