@@ -264,9 +264,8 @@ class MonoidTree(Swag):
             raise IndexError("evict from an empty window")
         self.r = self._step(self.hk.evict)
 
-    def query(self) -> Any:
-        """The aggregate of the window, oldest to newest."""
-        return self.of.monoid_lower(self._query())
+    def _shown(self, partial: Any) -> Any:
+        return self.of.monoid_lower(partial)
 
     def evict_many(self, count: int) -> None:
         """Bulk eviction of the `count` oldest rows: O(log n) combines; IndexError where there are fewer."""
@@ -276,18 +275,12 @@ class MonoidTree(Swag):
             self.r = self._step(self._evict_many, index(count))
 
     def enforce(self, policy: Callable[[Any, Any], bool]) -> int:
-        """The window slide policy (§4.1.3): drops the longest oldest part that must go; how many rows went.
-
-        Args:
-            policy: `policy(total, old)`, from the aggregate of the whole window as it was at the call and that of an
-                oldest part of it: whether (at least) that part goes. Both as `query` gives them. It must hold for
-                every shorter part of a part it holds for. It may hold for the window itself: then nothing is left.
-                It must not use this window, which refuses it.
-        """
         before = len(self)
         if before:
             self.r = self._step(self._enforce, self._goes(policy, self.query()))
         return before - len(self)
+
+    enforce.__doc__ = Swag.enforce.__doc__
 
     def slide_policy(self, values: Any, policy: Callable[[Any, Any], bool]) -> Any:
         """One answer for each row: it is inserted, the policy enforced, the window queried. Compiled where it can be.
