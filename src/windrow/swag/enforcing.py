@@ -19,8 +19,9 @@ class Enforcing:
         """The window slide policy (paper 4 §4.1.3): drops the longest oldest part that must go; how many rows went.
 
         The Monoid Trees (AMTA, LogMTA) find that part in O(log n). All others ask about one row more at a time, until
-        the policy says no: one combine for each row that goes, and its eviction. `Unsupported` where the rows' own partials are not kept
-        (TwoStacksLite, DABALite, FlatFIT without `updates=True`). A policy that raises leaves the window as it was.
+        the policy says no: one combine for each row that goes, and its eviction. `Unsupported` where the rows' own
+        partials are not kept (TwoStacksLite, DABALite, FlatFIT without `updates=True`). A policy that raises leaves
+        the window as it was.
 
         Args:
             policy: `policy(total, old)`, from the aggregate of the whole window as it was at the call and that of an

@@ -137,17 +137,18 @@ def levels(m: Monoid, layout: Layout) -> Levels:
 
 
 def search(m: Monoid, held: Callable, goes: Callable) -> Callable:
-    """`found(s, h, sub, asked)`: Alg. 2, lines 1-20: how many of the oldest go, by a search from the root to a leaf.
+    """`found(s, h, asked)`: Alg. 2, lines 1-20: how many of the oldest go, by a search from the root to a leaf.
 
-    `held(s, l, p)` is the partial at position p of level l. `goes(asked, old)` says whether an oldest part goes;
-    `sub` went before. The root pair is checked whole. Below, a pair whose parent stays need not be checked whole again,
+    `held(s, l, p)` is the partial at position p of level l. `goes(asked, old)` says whether an oldest part goes.
+    The root pair is checked whole. Below, a pair whose parent stays need not be checked whole again,
     and one that has no parent (AMTA's tail pairs, each the root of a tree: §4.2.4) is what comes next where all above
     goes.
     """
-    combine, get_link = m.combine, m.get_link
+    combine, identity, get_link = m.combine, m.identity, m.get_link
 
     @m.whole
-    def found(s, h, sub, asked):
+    def found(s, h, asked):
+        sub = identity  # what goes by what was found so far
         above = 0  # how many elements of the level above go
         stays = False  # an element of the level above does
         l = h - 1
@@ -328,13 +329,13 @@ class MonoidTree(Swag):
     def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> Any:
         raise NotImplementedError
 
-    def _search(self, s: Any, h: int, goes: Callable[[Any], bool], sub: Any) -> int:
-        """How many of the oldest go, where `sub` went before."""
+    def _search(self, s: Any, h: int, goes: Callable[[Any], bool]) -> int:
+        """How many of the oldest go."""
 
         def held(s: Any, l: int, p: int) -> Any:
             return self._held(l, int(p), self.hand)
 
-        return int(search(self.hand, held, lambda asked, old: asked(old))(s, h, sub, goes))
+        return int(search(self.hand, held, lambda asked, old: asked(old))(s, h, goes))
 
     def _held(self, l: int, p: int, m: Monoid | None = None) -> Any:
         return (m or self.m).get(self.s.vals, self.k.levels.slot(self.s, l, p))
