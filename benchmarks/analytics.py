@@ -46,36 +46,19 @@ def jobs(n: int) -> dict[str, tuple[Callable[[], Any], Callable[[Any, Any], bool
     return found
 
 
-def stepped(w: Any, values: Sequence[float], policy: Callable[[Any, Any], bool], rest: Any) -> Callable[[], None]:
-    """Every value through the window; `rest` mirrors its rows where the structure cannot look at its oldest."""
+def stepped(w: Any, values: Sequence[float], policy: Callable[[Any, Any], bool]) -> Callable[[], None]:
+    """Every value through the window."""
 
-    def by_enforcing() -> None:
+    def run() -> None:
         for value in values:
             w.insert(value)
             w.enforce(policy)
             w.query()
 
-    def one_by_one() -> None:
-        for value in values:
-            w.insert(value)
-            rest.append(value)
-            total = w.query()
-            old = None
-            while rest:
-                head = w.of.monoid_lift(rest[0])
-                old = head if old is None else w.of.monoid_combine(old, head)
-                if not policy(total, w.of.monoid_lower(old)):
-                    break
-                w.evict()
-                rest.popleft()
-            w.query()
-
-    return by_enforcing if hasattr(w, "enforce") else one_by_one
+    return run
 
 
 def run(settings: Settings) -> list[Row]:
-    from collections import deque
-
     n = settings.pick(16, 2**10, 2**13, 2**20)
     count = settings.pick(40, 1500, 8000, 2**21)
     values = streams.energy(n + count, settings.seed).tolist()
@@ -87,9 +70,9 @@ def run(settings: Settings) -> list[Row]:
             for algorithm, place in structures:
 
                 def setup(algorithm=algorithm, place=place, make=make, policy=policy) -> Callable[[], None]:
-                    w, rest = places[place](algorithm, make()), deque(values[:n])
+                    w = places[place](algorithm, make())
                     w.insert_many(values[:n])
-                    return stepped(w, values[n:], policy, rest)
+                    return stepped(w, values[n:], policy)
 
                 runs[f"{algorithm} {place}"] = setup
             for structure, repetition, seconds in interleaved(runs, min(settings.repetitions, 3)):

@@ -65,7 +65,6 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
     @m.jit
     def insert(s, r, v):
         R0, R1, S, h, n = r
-        R1 = combine(R1, v)  # Alg. 3, line 3
         agg = v
         l = 0
         rises = True  # agg ≠ ∅
@@ -85,9 +84,10 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
         if rises:  # line 16
             begin(s, h, agg)
             h += 1
-        done = Registers(R0, R1, S, h, n)
         if merges:
             done = recompute(s, h, n)
+        else:  # Alg. 3, line 3, but only where R1 is not computed from the forest
+            done = Registers(R0, combine(R1, v), S, h, n)
         return done
 
     @m.jit
@@ -109,9 +109,34 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
 
     @m.jit
     def cut(s, r, k):
-        """§4.2.4: Alg. 2's eviction from the forest. It leaves the leftmost branch stale, which nothing here reads."""
-        h = behead(s, r.h, k)
-        return recompute(s, h, r.n - k)
+        """§4.2.4: Alg. 2's eviction from the forest. It leaves the leftmost branch stale, which nothing here reads.
+
+        The Result Pair and the Stack are as k single evictions leave them, but computed once: for no more combines.
+        """
+        R0, R1, S, h, n = r
+        l, pairs = 0, k
+        while l < h and pairs > 0:  # the Stack's elements of the levels whose heads move are popped
+            H = get_link(s.links, 2 * l)
+            if (H & 1) == 0 and get_link(s.links, 2 * l + 1) > H + 1:
+                S -= 1
+            pairs = ((H + pairs) >> 1) - (H >> 1)
+            l += 1
+        left = behead(s, h, k)
+        done = Registers(R0, R1, S, left, n - k)
+        if left < h:  # the leftmost tree is gone
+            done = recompute(s, left, n - k)
+        else:  # on the last of these levels, the head was e_0 of a full pair, and is e_1 now
+            R0 = get(s.aggs, S)  # all from that e_1 on
+            whole = True
+            for below in range(l - 1):
+                whole = whole and (get_link(s.links, 2 * below) & 1) == 0
+            S = stack(s, S, l - 2)
+            if not whole:  # rows below that e_1 went, too
+                R0 = get(s.vals, slot(s, 0, get_link(s.links, 0)))
+                if S > 0:
+                    R0 = combine(R0, get(s.aggs, S - 1))
+            done = Registers(R0, R1, S, left, n - k)
+        return done
 
     @m.jit
     def query(s, r):
@@ -130,24 +155,23 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
 
         @m.whole
         def enforce(s, r, asked):
-            """§4.2.4: row by row at first; after log2 n of them in bulk."""
+            """§4.2.4: row by row at first; after log2 n of them by a search. Then all that goes is evicted at once."""
             singles, n = 1, r.n
             while n > 3:
                 singles, n = singles + 1, n >> 1
-            sub = identity
+            old = identity
+            k = 0
             go = True
-            while go and singles > 0 and r.n > 0:
-                old = combine(sub, held(s, 0, get_link(s.links, 0)))
+            while go and k < singles and k < r.n:
+                old = combine(old, held(s, 0, get_link(s.links, 0) + k))
                 go = goes(asked, old)
                 if go:
-                    r = evict(s, r)
-                    sub = old
-                    singles -= 1
-            if go and r.n > 0:
-                refresh(s, r.h)  # the values that single evictions left stale
-                k = found(s, r.h, sub, asked)
-                if k > 0:
-                    r = cut(s, r, k)
+                    k += 1
+            if go and k < r.n:
+                refresh(s, r.h)  # the values that evictions left stale
+                k = found(s, r.h, asked)
+            if k > 0:
+                r = cut(s, r, k)
             return r
 
         return enforce
@@ -193,29 +217,22 @@ class AMTA(MonoidTree):
     algorithm = ALGORITHM
     singles_first = True
 
-    def _evict_many(self, s: Any, r: Any, count: int) -> Any:
-        """Single evictions where they are fewer than the levels, else in bulk."""
-        if count > self._singles(r.n):
-            return self._cut(s, r, count)
-        for _ in range(count):
-            r = self.hk.evict(s, r)
-        return r
-
-    def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool], sub: Any = None) -> Any:
-        """§4.2.4: row by row at first; after log2 n of them in bulk."""
-        for _ in range(self._singles(r.n)):
-            old = self.hand.combine(sub, self._held(0, int(s.links[0]), self.hand))
+    def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> Any:
+        """§4.2.4: row by row at first; after log2 n of them by a search. Then all that goes is evicted at once."""
+        old, k, singles = None, 0, min(self._singles(r.n), r.n)
+        while k < singles:
+            old = self.hand.combine(old, self._held(0, int(s.links[0]) + k, self.hand))
             if not goes(old):
-                return r
-            sub, r = old, self.hk.evict(s, r)
-            if not r.n:
-                return r
-        return self._enforce_bulk(s, r, goes, sub)
-
-    def _enforce_bulk(self, s: Any, r: Any, goes: Callable[[Any], bool], sub: Any) -> Any:
-        self.hk.levels.refresh(s, r.h)  # the values that single evictions left stale
-        k = self._search(s, r.h, goes, sub)
+                break
+            k += 1
+        if k == singles < r.n:
+            k = self._sought(s, r, goes)
         return self._cut(s, r, k) if k else r
+
+    def _sought(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> int:
+        """How many go, by a search from the root."""
+        self.hk.levels.refresh(s, r.h)  # the values that evictions left stale
+        return self._search(s, r.h, goes)
 
     def check_invariants(self) -> None:
         """Invariants 1, 2 and 3, and what R0, R1 and each element of the Stack are defined to be."""

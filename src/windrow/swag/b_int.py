@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterator
+from typing import Any
 
 from windrow.engine.algorithm import Region, Regions, in_order
 from windrow.engine.columns import Store, read
@@ -126,6 +127,10 @@ class BInt(Swag):
     """Insertion amortised O(1), eviction free, a query of at most 2 log n intervals."""
 
     algorithm = ALGORITHM
+
+    def _oldest_first(self) -> Iterator[Any]:
+        get, s = self.form.get, self.s
+        return (get(s.vals, s.mask + 1 + (i & s.mask)) for i in range(self.r.F, self.r.E))
 
     def check_invariants(self) -> None:
         """Each interval within the window holds the aggregate of its rows."""

@@ -24,12 +24,13 @@ from windrow.engine.inputs import python_values
 from windrow.engine.loaded import Partials, check_columns, check_numbers, check_window
 from windrow.engine.paged import Paged, closed, is_open, opened
 from windrow.engine.state import WindowState, by_hand, converted, duplicate, empty, grown, new_store
-from windrow.errors import OptionError, SnapshotError, WindrowError, WrongType
+from windrow.errors import OptionError, SnapshotError, WrongType
+from windrow.swag.enforcing import Enforcing
 
 __all__ = ["Algorithm", "Card", "Kernel", "Monoid", "Swag"]
 
 
-class Swag:
+class Swag(Enforcing):
     """A window that can be asked for its aggregate at any time.
 
     Args:
@@ -52,7 +53,6 @@ class Swag:
     capacity: int
     s: Store
     r: Any
-    _asking = False  # a policy is being asked about this window
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -111,7 +111,7 @@ class Swag:
 
     def query(self) -> Any:
         """The aggregate of the window, oldest to newest."""
-        return self._answer(self._query())
+        return self._shown(self._query())
 
     def __len__(self) -> int:
         return self.k.size(self.r)
@@ -310,6 +310,7 @@ class Swag:
 
     def _query(self) -> Any:
         """The window's partial; asked again while nothing has changed, without a combine."""
+        self._check_not_asking()
         if self._known is None or self._known[0] is not self.r:
             partial = self._combined()
             self._known = self.r, partial
@@ -341,25 +342,6 @@ class Swag:
         finally:
             if not self._holding:
                 journal.undo.clear()
-
-    def _goes(self, policy: Callable[[Any, Any], bool], total: Any) -> Callable[[Any], bool]:
-        """Whether an oldest part goes, by a policy, which must leave the window alone meanwhile."""
-        lower = self.of.monoid_lower
-
-        def goes(old: Any) -> bool:
-            shown, self._asking = lower(old), True
-            try:
-                return bool(policy(total, shown))
-            finally:
-                self._asking = False
-
-        return goes
-
-    def _check_not_asking(self) -> None:
-        if self._asking:
-            raise WindrowError(
-                "a policy cannot use the window that it decides about, which is changing: it is told total and old"
-            )
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:

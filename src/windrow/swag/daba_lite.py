@@ -116,6 +116,7 @@ class DABALite(Swag):
     """Worst-case O(1) like DABA, with half of its space."""
 
     algorithm = ALGORITHM
+    rows_kept_by = "DABA"
 
     def check_invariants(self) -> None:
         """DABA's size invariants, and what can be told of the aggregates without the bare partials."""

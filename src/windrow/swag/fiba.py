@@ -9,7 +9,7 @@ The tree is of objects, not of arrays, so this one runs in plain Python only.
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -156,6 +156,7 @@ class FiBA(Swag):
 
     def evict_many(self, count: int) -> None:
         """Drops the `count` oldest rows: O(log count), amortised. IndexError where there are fewer."""
+        self._check_not_asking()
         if not 0 <= count <= len(self):
             raise IndexError(f"cannot evict {count} of {len(self)} rows")
         self.s.evict(count)
@@ -169,6 +170,7 @@ class FiBA(Swag):
 
     def query_range(self, t_from: Any, t_to: Any) -> Any:
         """The aggregate of the rows of t_from <= time < t_to: O(log n)."""
+        self._check_not_asking()
         return self._answer(self.s.between(_checked(t_from), _checked(t_to)))
 
     @property
@@ -182,6 +184,9 @@ class FiBA(Swag):
         return self.s.right.times[-1] if self.s.n else None
 
     # Within.
+
+    def _oldest_first(self) -> Iterator[Any]:
+        return self.s.rows_of(self.s.root)
 
     def _counted(self) -> None:
         self.r, self._known = Registers(self.s.n), None

@@ -90,3 +90,13 @@ class Searched(Nodes):
                 yield from self.parts(node.kids[i], start, end, after or i > a, before or i < z)
             if i < z:
                 yield node.rows[i]
+
+    def rows_of(self, node: Node) -> Iterator[Any]:
+        """The rows of a subtree, oldest first."""
+        if not node.kids:
+            yield from node.rows
+            return
+        for kid, row in zip(node.kids, node.rows, strict=False):  # the last kid has no row after it
+            yield from self.rows_of(kid)
+            yield row
+        yield from self.rows_of(node.kids[-1])

@@ -14,7 +14,7 @@ how a full window of constant size pays once, not twice, for the slot that a row
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -263,6 +263,10 @@ class FlatFAT(Swag):
             width *= 2
 
     # Within.
+
+    def _oldest_first(self) -> Iterator[Any]:
+        get, s = self.form.get, self.s
+        return (get(s.vals, s.mask + 1 + (i & s.mask)) for i in range(self.r.F, self.r.E))
 
     def _location(self, location: int) -> int:
         if not 1 <= location <= len(self):

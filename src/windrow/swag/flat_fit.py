@@ -26,7 +26,7 @@ What differs from the print:
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -282,6 +282,7 @@ class FlatFIT(Swag):
     """
 
     algorithm = ALGORITHM
+    rows_kept_by = "FlatFIT(aggregate, updates=True)"
 
     def __new__(cls, aggregate: Any = None, *, updates: bool = False, capacity: int = 16) -> FlatFIT:
         return super().__new__(UpdatableFlatFIT if updates else cls)
@@ -332,6 +333,7 @@ class UpdatableFlatFIT(FlatFIT):
     """FlatFIT with its rows beside it, any of which can be rewritten: §3.1, "Arrival Order Assumptions"."""
 
     algorithm = UPDATES
+    rows_kept_by = ""
 
     def update(self, changes: Mapping[int, Any] | Iterable[tuple[int, Any]]) -> None:
         """Rewrites the rows at these locations, 1 the oldest. No combine; the next query makes up for it.
@@ -349,6 +351,10 @@ class UpdatableFlatFIT(FlatFIT):
             new[position] = self._lift(value if isinstance(value, tuple) else (value,))
         if new:
             self._step(self._rewrite, new)
+
+    def _oldest_first(self) -> Iterator[Any]:
+        get, s = self.form.get, self.s
+        return (get(s.aggs, i & s.mask) for i in range(self.r.F, self.r.E))
 
     def _rewrite(self, s: Store, r: Registers, new: dict[int, Any]) -> None:
         get, put, put_link, mask = self.form.get, self.form.put, self.form.put_link, s.mask

@@ -98,7 +98,7 @@ def kernel(m: Monoid, layout: Callable[[Monoid], Layout] = RINGS) -> TreeKernel:
         @m.whole
         def enforce(s, r, asked):
             """Alg. 2."""
-            k = found(s, r.h, identity, asked)
+            k = found(s, r.h, asked)
             if k > 0:
                 r = cut(s, r, k)
             return r
@@ -145,7 +145,7 @@ class LogMTA(MonoidTree):
 
     def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> Any:
         """Alg. 2."""
-        k = self._search(s, r.h, goes, None)
+        k = self._search(s, r.h, goes)
         return self._cut(s, r, k) if k else r
 
     def check_invariants(self) -> None:

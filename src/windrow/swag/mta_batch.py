@@ -62,10 +62,10 @@ def inserts(kernel: Any, form: Form) -> Callable:
 def rows_by_policy(kernel: Any, form: Form, ask: Callable) -> Callable:
     """`run(s, r, columns, masks, a, z, evictions, out, valid, sizes, total, old)`: insert, enforce, query: rows a to z.
 
-    §4.2.4's single evictions are made here. It stops where they do not suffice (or `evictions` are used up): the row,
-    what went of it already, and True. `sizes` gets how many rows each row's window has.
+    §4.2.4's rows that are looked at one by one go here, all at once. It stops where they do not suffice (or more than
+    `evictions` would go): the row, of which nothing has gone yet, and True. `sizes` gets how many rows each window has.
     """
-    insert, evict, query, size, slot = kernel.insert, kernel.evict, kernel.query, kernel.size, kernel.levels.slot
+    insert, cut, query, size, slot = kernel.insert, kernel.cut, kernel.query, kernel.size, kernel.levels.slot
     lift_at, store, mark = form.lift_at, form.store, form.mark
     combine, identity, get, get_link = form.combine, form.identity, form.get, form.get_link
 
@@ -77,20 +77,21 @@ def rows_by_policy(kernel: Any, form: Form, ask: Callable) -> Callable:
             singles, n = 0, size(r)
             while n > 1:
                 singles, n = singles + 1, n >> 1
-            singles = max(singles, 1)
-            sub = identity
+            singles = min(max(singles, 1), evictions)
+            older = identity
+            k = 0
             goes = True
-            while goes and size(r) > 0 and singles > 0 and evictions > 0:
-                older = combine(sub, get(s.vals, slot(s, 0, get_link(s.links, 0))))
+            while goes and k < size(r) and k < singles:
+                older = combine(older, get(s.vals, slot(s, 0, get_link(s.links, 0) + k)))
                 store(old, 0, older)
                 goes = ask(total, old)
                 if goes:
-                    r = evict(s, r)
-                    sub = older
-                    singles -= 1
-                    evictions -= 1
-            if goes and size(r) > 0:
-                return r, i, sub, evictions, True
+                    k += 1
+            if goes and k < size(r):
+                return r, i, evictions, True
+            if k > 0:
+                r = cut(s, r, k)
+                evictions -= k
             sizes[i] = size(r)
             if size(r) > 0:
                 p = query(s, r)
@@ -99,7 +100,7 @@ def rows_by_policy(kernel: Any, form: Form, ask: Callable) -> Callable:
             else:
                 for there in valid:
                     there[i] = False
-        return r, z, identity, evictions, False
+        return r, z, evictions, False
 
     return run
 
@@ -318,7 +319,7 @@ def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.n
         if layers and not w.spare_evictions:
             w._refill()
         evictions = min(w.spare_evictions, 2**62) if layers else 2**62
-        r, at, sub, left, more = run(w.s, w.r, data, masks, a, z, evictions, out, valid, sizes, total, old)
+        r, at, left, more = run(w.s, w.r, data, masks, a, z, evictions, out, valid, sizes, total, old)
         w.r = w.registers(*r)
         end = at + 1 if more else at
         if layers:
@@ -326,19 +327,19 @@ def _policed(w: Any, form: Form, columns: Columns, policy: Callable, sizes: np.n
             w.inserted += end - a
             w.spare_evictions = left if evictions < 2**62 else w.spare_evictions
         if more:
-            _bulk(w, policy, form.thaw(sub) if sub != form.identity else None, total, at, out, valid)  # type: ignore[misc]
+            _bulk(w, policy, total, at, out, valid)
             sizes[at] = len(w)
         a = end
     return batch.answered(w.of, form, columns, out, valid)
 
 
-def _bulk(w: Any, policy: Callable, sub: Any, total: tuple, i: int, out: tuple, valid: tuple) -> None:
-    """The rest of one row's eviction, and its answer."""
+def _bulk(w: Any, policy: Callable, total: tuple, i: int, out: tuple, valid: tuple) -> None:
+    """One row's eviction, and its answer."""
     numbers = [answer[0].item() for answer in total]
     whole: Any = numbers[0]
     if hasattr(w.of, "parts"):
         whole = getattr(type(w.of.empty), "_make", tuple)(numbers)
-    w.r = w._step(w._enforce, w._goes(policy, whole), sub)
+    w.r = w._step(w._enforce, w._goes(policy, whole))
     if hasattr(w, "pager"):
         w._measured()
     _put(w, w.query(), i, out, valid)

@@ -137,17 +137,18 @@ def levels(m: Monoid, layout: Layout) -> Levels:
 
 
 def search(m: Monoid, held: Callable, goes: Callable) -> Callable:
-    """`found(s, h, sub, asked)`: Alg. 2, lines 1-20: how many of the oldest go, by a search from the root to a leaf.
+    """`found(s, h, asked)`: Alg. 2, lines 1-20: how many of the oldest go, by a search from the root to a leaf.
 
-    `held(s, l, p)` is the partial at position p of level l. `goes(asked, old)` says whether an oldest part goes;
-    `sub` went before. The root pair is checked whole. Below, a pair whose parent stays need not be checked whole again,
+    `held(s, l, p)` is the partial at position p of level l. `goes(asked, old)` says whether an oldest part goes.
+    The root pair is checked whole. Below, a pair whose parent stays need not be checked whole again,
     and one that has no parent (AMTA's tail pairs, each the root of a tree: §4.2.4) is what comes next where all above
     goes.
     """
-    combine, get_link = m.combine, m.get_link
+    combine, identity, get_link = m.combine, m.identity, m.get_link
 
     @m.whole
-    def found(s, h, sub, asked):
+    def found(s, h, asked):
+        sub = identity  # what goes by what was found so far
         above = 0  # how many elements of the level above go
         stays = False  # an element of the level above does
         l = h - 1
@@ -264,9 +265,8 @@ class MonoidTree(Swag):
             raise IndexError("evict from an empty window")
         self.r = self._step(self.hk.evict)
 
-    def query(self) -> Any:
-        """The aggregate of the window, oldest to newest."""
-        return self.of.monoid_lower(self._query())
+    def _shown(self, partial: Any) -> Any:
+        return self.of.monoid_lower(partial)
 
     def evict_many(self, count: int) -> None:
         """Bulk eviction of the `count` oldest rows: O(log n) combines; IndexError where there are fewer."""
@@ -276,18 +276,12 @@ class MonoidTree(Swag):
             self.r = self._step(self._evict_many, index(count))
 
     def enforce(self, policy: Callable[[Any, Any], bool]) -> int:
-        """The window slide policy (§4.1.3): drops the longest oldest part that must go; how many rows went.
-
-        Args:
-            policy: `policy(total, old)`, from the aggregate of the whole window as it was at the call and that of an
-                oldest part of it: whether (at least) that part goes. Both as `query` gives them. It must hold for
-                every shorter part of a part it holds for. It may hold for the window itself: then nothing is left.
-                It must not use this window, which refuses it.
-        """
         before = len(self)
         if before:
             self.r = self._step(self._enforce, self._goes(policy, self.query()))
         return before - len(self)
+
+    enforce.__doc__ = Swag.enforce.__doc__
 
     def slide_policy(self, values: Any, policy: Callable[[Any, Any], bool]) -> Any:
         """One answer for each row: it is inserted, the policy enforced, the window queried. Compiled where it can be.
@@ -335,13 +329,13 @@ class MonoidTree(Swag):
     def _enforce(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> Any:
         raise NotImplementedError
 
-    def _search(self, s: Any, h: int, goes: Callable[[Any], bool], sub: Any) -> int:
-        """How many of the oldest go, where `sub` went before."""
+    def _search(self, s: Any, h: int, goes: Callable[[Any], bool]) -> int:
+        """How many of the oldest go."""
 
         def held(s: Any, l: int, p: int) -> Any:
             return self._held(l, int(p), self.hand)
 
-        return int(search(self.hand, held, lambda asked, old: asked(old))(s, h, sub, goes))
+        return int(search(self.hand, held, lambda asked, old: asked(old))(s, h, goes))
 
     def _held(self, l: int, p: int, m: Monoid | None = None) -> Any:
         return (m or self.m).get(self.s.vals, self.k.levels.slot(self.s, l, p))

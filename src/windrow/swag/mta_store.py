@@ -327,9 +327,9 @@ class StoredAMTA(Stored, amta.AMTA):
     def _inserts(self, free: int, l: int) -> int:
         return max(free - 2, 0) << l  # a level gets one element for two of the level below
 
-    def _enforce_bulk(self, s: Any, r: Any, goes: Callable[[Any], bool], sub: Any) -> Any:
+    def _sought(self, s: Any, r: Any, goes: Callable[[Any], bool]) -> int:
         self._keep_slots()  # heads are computed anew
-        return super()._enforce_bulk(s, r, goes, sub)
+        return super()._sought(s, r, goes)
 
 
 class StoredLogMTA(Stored, log_mta.LogMTA):

@@ -15,7 +15,7 @@ what to leave out, and rows may go out of order at any time. FlatFAT, as a windo
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -313,6 +313,11 @@ class ReactiveAggregator(Swag):
         assert {i: c for i, c in self._holes.counts.items() if c} == self._found_holes().counts
 
     # Within.
+
+    def _oldest_first(self) -> Iterator[Any]:
+        get, s = self.form.get, self.s
+        places = (i & s.mask for i in range(self.r.F, self.r.E))
+        return (get(s.vals, self.capacity + place) for place in places if s.links[place])
 
     def _take(self, state: WindowState) -> None:
         """A new buffer has no holes, and no slot of it waits for an update but those of new rows."""

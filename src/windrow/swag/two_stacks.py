@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from windrow.engine.algorithm import Region, Regions
@@ -112,6 +114,11 @@ class TwoStacks(Swag):
     """Amortised O(1), simple; a flip copies the whole window."""
 
     algorithm = ALGORITHM
+
+    def _oldest_first(self) -> Iterator[Any]:
+        (front, back), s, get = self.r, self.s, self.form.get
+        places = chain(range(front - 1, -1, -1), range(s.mask + 1, s.mask + 1 + back))
+        return (get(s.vals, i) for i in places)
 
     def check_invariants(self) -> None:
         """§4: the aggregates are cumulative from the bottom, in opposite orders."""

@@ -95,6 +95,7 @@ class TwoStacksLite(Swag):
     """Amortised O(1), n+1 partials: the fastest on average, with a flip of n combines now and then."""
 
     algorithm = ALGORITHM
+    rows_kept_by = "TwoStacks"
 
     def check_invariants(self) -> None:
         """The queue's order of pointers; what the back claims is what its partials give."""

@@ -164,7 +164,7 @@ def test_a_bounded_number_of_policies_is_kept(monkeypatch):
     made = []
     monkeypatch.setattr(mta_batch, "_asked", lambda *_: None)
     monkeypatch.setattr(mta_batch, "rows_by_policy", lambda *_: made.append(1))
-    monkeypatch.setattr(mta_batch, "cached", lambda loop: unused)
+    monkeypatch.setattr(mta_batch, "cached_now", lambda loop: unused)
 
     def unused(*_):
         raise ValueError("Python does it")
