@@ -161,7 +161,12 @@ def test_slices_and_answers_of_random_windows(measures: list[str], watched: Watc
         rnd = random.Random(f"{measures} {seed}")
         time = "t" if "time" in measures else None
         query = windrow.Query(
-            time=time, by="k", windows=windows(rnd, measures), aggregates={"s": TEXT}, partial=seed % 3 == 0
+            time=time,
+            by="k",
+            windows=windows(rnd, measures),
+            aggregates={"s": TEXT},
+            partial=seed % 3 == 0,
+            strict=True,
         )
         checked(query, rnd, rows(rnd, 250), "s")
     assert watched.gone > 100
@@ -170,7 +175,9 @@ def test_slices_and_answers_of_random_windows(measures: list[str], watched: Watc
 def test_compiled_as_in_plain_python(watched: Watched) -> None:
     for seed in range(6):
         rnd = random.Random(seed)
-        query = windrow.Query(by="k", windows=windows(rnd, ["rows", "column"]), aggregates={"x": ENDS("x")})
+        query = windrow.Query(
+            by="k", windows=windows(rnd, ["rows", "column"]), aggregates={"x": ENDS("x")}, strict=True
+        )
         checked(query, rnd, rows(rnd, 400), "x")
     assert watched.gone > 100
 
@@ -279,7 +286,8 @@ def test_a_slice_that_is_fused_costs_two_combines_at_most(name: str, watched: Wa
         query = windrow.Query(windows=ours, aggregates={"n": swag.counting(agg.sum("x"))})
         stepping = Stepping(query, {"x": np.ones(600, np.int64)})
         if not fuses:
-            stepping.state.ring._fused = lambda keys, *_: _nothing(len(keys))
+            (ring,) = stepping.state.rings.values()
+            ring._fused = lambda keys, *_: _nothing(len(keys))
         for _ in range(600):
             stepping.step(1)
         counted[fuses] = stepping.counts

@@ -11,6 +11,7 @@ import pytest
 
 from tests.swag.cases import affine
 from windrow import Aggregate, agg
+from windrow.errors import WindrowError
 from windrow.swag.base import Swag
 from windrow.swag.counting import counting
 from windrow.swag.flat_fat import FlatFAT
@@ -313,7 +314,7 @@ def test_every_call_by_hand_goes_on_after_a_batch() -> None:
             if refused:
                 with pytest.raises(OverflowError):
                     fat.slide(np.full(6, 2**62), 4)
-                with pytest.raises(TypeError):
+                with pytest.raises(WindrowError, match="holds object now"):
                     fat.slide(["text"], 4)
             assert call(fat) == answer
             fat.check_invariants()

@@ -67,7 +67,7 @@ def test_what_cannot_be_done_is_refused_by_name() -> None:
 
 
 def test_public_names() -> None:
-    names = "Aggregate Query agg errors local spark stores swag win"
+    names = "Aggregate Query agg errors local spark stores swag warm win"
     assert sorted(windrow.__all__) == names.split()
     classes = """
         Recalculate SubtractOnEvict TwoStacks TwoStacksLite ABA DABA DABALite FlatFAT ReactiveAggregator BInt FlatFIT

@@ -20,7 +20,8 @@ from windrow.engine.columns import Journal, accessors
 from windrow.engine.counted import counted_monoid
 from windrow.engine.kernel import ErrorModel, inlined, plain, whole
 
-PYTHON = {"float64": float, "int64": int, "bool": bool}
+PYTHON: dict[str, Any] = {"float64": float, "int64": int, "bool": bool}
+NUMPY: dict[str, Any] = {"float64": np.float64, "int64": np.int64, "bool": bool}
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,8 @@ def _assemble(parts: tuple[_Part, ...], inputs: Sequence[str], own: bool, joined
             function = getattr(numeric, role)
             scope[f"{role}{k}"] = None if function is None else jit(_unwrapped(function))
         bare = isinstance(numeric.lift, Wrapped)
-        neutral = tuple(PYTHON[kind](v) for kind, v in zip(part.dtypes, numeric.identity, strict=True))
+        numbers = PYTHON if own else NUMPY  # NumPy's divide and wrap as compiled code does
+        neutral = tuple(numbers[kind](v) for kind, v in zip(part.dtypes, numeric.identity, strict=True))
         scope[f"none{k}"] = ((0,) if part.masked else ()) + neutral
         identity += scope[f"none{k}"]
         first = part.at + part.masked

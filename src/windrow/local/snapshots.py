@@ -127,7 +127,10 @@ def _check_kinds(live: Live) -> None:
     """The columns that are kept are those that the query reads, or all."""
     kinds, names = live.door.kinds, set(live.template.names)
     require([kind in KINDS for kind, _ in kinds.values()], "the columns' types")
-    require([kind == "object" or dtype.kind in "biufmM" for kind, dtype in kinds.values()], "the columns' types")
+    require(
+        [dtype.kind in ("OUSVu" if kind == "object" else "biufmM") for kind, dtype in kinds.values()],
+        "the columns' types",
+    )
     require(kinds.keys() <= names, "the columns that are kept")  # nothing may be known of some yet
     require(live.door.keeps_all or kinds.keys() <= set(live.door.named), "the columns that are kept")
 

@@ -322,8 +322,9 @@ class Swag(Enforcing):
 
     def _answer(self, partial: Any) -> Any:
         out, valid = (tuple([start] for _ in self.m.outputs) for start in (None, True))
-        self.m.store(out, 0, partial)
-        self.m.mark(valid, 0, partial)
+        with np.errstate(all="ignore"):  # compiled code does not warn
+            self.m.store(out, 0, partial)
+            self.m.mark(valid, 0, partial)
         answers = tuple(a[0] if there[0] else None for a, there in zip(out, valid, strict=True))
         return answers[0] if len(answers) == 1 else answers
 

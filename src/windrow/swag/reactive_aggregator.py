@@ -26,6 +26,7 @@ from windrow.aggregates.compare import alike
 from windrow.engine.columns import Store, allocate, read, write
 from windrow.engine.forms import Form
 from windrow.engine.state import WindowState
+from windrow.errors import SnapshotError
 from windrow.swag.base import Algorithm, Card, Kernel, Monoid, Swag
 from windrow.swag.flat_fat import walks
 from windrow.swag.holes import Holes
