@@ -161,7 +161,7 @@ def compared(window: Any, name: str, of: windrow.Aggregate) -> None:
     live = query.open()
     results.append([live.push(push) for push in pushes])
     results[1].append(live.close())
-    results[1] = {column: np.concatenate([r[column] for r in results[1]]) for column in ("a", "n")}
+    results[1] = {column: np.ma.concatenate([r[column] for r in results[1]]) for column in ("a", "n")}
     for result in results:
         assert np.ma.asarray(result["a"]).tolist() == np.ma.asarray(result["n"]).tolist()
     assert len(results[0]["n"]) == len(results[1]["n"]) > 3

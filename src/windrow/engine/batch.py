@@ -43,6 +43,10 @@ FUSED: dict[str, ModuleType] = {"rows": blocks, "short": short_windows}
 MODES = ("", "rows", *(f"time, closed {closed}" for closed in ("right", "left", "both", "none")))
 
 
+#: how columns are kept, and of which of NumPy's kinds they may have been
+KINDS_KEPT = {"int64": "iumM", "float64": "f", "bool": "b", "object": "OUSVu"}
+
+
 @dataclass(frozen=True)
 class Carry:
     """What goes on from one batch to the next beside the window itself."""
@@ -72,15 +76,17 @@ def carry_from(state: tuple, rows: int) -> Carry:
             array = np.empty(len(values), object)
             array[:] = values
         columns.append(Column(array, mask, np.dtype(dtype)))
+    known = tuple((kind, np.dtype(dtype)) for kind, dtype in types)
     waits = len(columns[0].values) if columns else 0
     parts = [part for c in columns for part in (c.values, c.mask) if part is not None]
     fits = mode in MODES and all(len(part) == waits for part in parts)
+    fits &= all(kind in KINDS_KEPT and dtype.kind in KINDS_KEPT[kind] for kind, dtype in known)
     if times is not None:
         fits &= isinstance(times, np.ndarray) and times.dtype.kind in "if" and len(times) == rows + waits
         fits &= not (times[1:] < times[:-1]).any()
     if not fits:
         raise SnapshotError("the saved state does not fit together: what goes on to the next batch")
-    return Carry(key, times, tuple(columns), mode, tuple((kind, np.dtype(dtype)) for kind, dtype in types))
+    return Carry(key, times, tuple(columns), mode, known)
 
 
 def sample_rows(columns: Columns, count: int = 24) -> list[tuple]:
@@ -103,6 +109,8 @@ def slide(
     if n == 0:
         last_key = carry.key
     if carry.types and (len(state) or carry.waiting):  # what is in the window is of these
+        if len(carry.types) != len(columns):
+            raise WindrowError(f"the window holds rows of {len(carry.types)} columns, and {len(columns)} come now")
         columns = tuple(coerced("the window", c, *known) for c, known in zip(columns, carry.types, strict=True))
     types = tuple(map(settled, columns))
     work = _to_write(state, chosen_form(state, columns))

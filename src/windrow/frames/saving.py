@@ -5,15 +5,15 @@ from __future__ import annotations
 import datetime
 import zoneinfo
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from windrow.engine.loaded import require
 from windrow.frames.base import Frame
 from windrow.frames.reading import read
-from windrow.frames.times import Times, TimeType
-from windrow.frames.types import Order, Type
+from windrow.frames.times import NANOS, Times, TimeType
+from windrow.frames.types import DIGITS, Name, Order, Type, of_dtype
 
 
 def saved_type(of: Type) -> tuple:
@@ -29,11 +29,21 @@ def saved_type(of: Type) -> tuple:
 def loaded_type(saved: tuple) -> Type:
     """The inverse of `saved_type`."""
     name, bits, unit, zone, precision, scale, item, fields, null, library, own, categories = saved
-    return Type(
+    require(name in get_args(Name) and bits in (8, 16, 32, 64) and unit in ("", *NANOS), "the type of a column")
+    require(library in ("", "arrays", "pandas", "polars", "arrow") and isinstance(null, bool), "the type of a column")
+    require(
+        [isinstance(number, int) and 0 <= number <= DIGITS for number in (precision, scale)], "the type of a column"
+    )
+    made = Type(
         name, bits, unit, _load_zone(zone), precision, scale, None if item is None else loaded_type(item),
         tuple((field, loaded_type(part)) for field, part in fields), null, library,
         None if own is None else _load_own(library, own), None if categories is None else _order(categories),
     )  # fmt: skip
+    if library == "arrays" and own is not None:
+        told = of_dtype(made.own)
+        same = (told.name, told.bits, told.unit) == (name, bits, unit) or told.kind == made.kind == "object"
+        require(same, "the type of a column")
+    return made
 
 
 def saved_times(times: Times) -> tuple:
@@ -45,6 +55,7 @@ def saved_times(times: Times) -> tuple:
 def loaded_times(saved: tuple, dtype: Any) -> Times:
     """The inverse of `saved_times`."""
     unit, kind, own_unit, zone = saved
+    require(unit in ("us", "ns") and kind in ("timestamp", "date", "integer") and own_unit in NANOS, "the unit of time")
     return Times(np.empty(0, np.int64), None, unit, TimeType(kind, own_unit, _load_zone(zone), dtype))
 
 

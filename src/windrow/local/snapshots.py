@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windrow.engine.batch import KINDS_KEPT
 from windrow.engine.loaded import FARTHEST, require
 from windrow.engine.snapshot import believed, opened, sealed
 from windrow.engine.walks import HIGHEST, LOWEST
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 #: 1 had slices, and rows of windows that are kept by partials now; in 2 all that waits were rows; 3 had no types,
 #: 4 no order of categories
 LAYOUT = 5
-#: of columns, as they are kept
-KINDS = ("int64", "float64", "bool", "object")
 
 
 def saved(live: Live, key: bytes | None = None) -> bytes:
@@ -126,11 +125,8 @@ def _answers(query: Query, row: Any) -> bool:
 def _check_kinds(live: Live) -> None:
     """The columns that are kept are those that the query reads, or all."""
     kinds, names = live.door.kinds, set(live.template.names)
-    require([kind in KINDS for kind, _ in kinds.values()], "the columns' types")
-    require(
-        [dtype.kind in ("OUSVu" if kind == "object" else "biufmM") for kind, dtype in kinds.values()],
-        "the columns' types",
-    )
+    fits = [kind in KINDS_KEPT and dtype.kind in KINDS_KEPT[kind] for kind, dtype in kinds.values()]
+    require(fits, "the columns' types")
     require(kinds.keys() <= names, "the columns that are kept")  # nothing may be known of some yet
     require(live.door.keeps_all or kinds.keys() <= set(live.door.named), "the columns that are kept")
 

@@ -322,7 +322,9 @@ class Swag(Enforcing):
 
     def _answer(self, partial: Any) -> Any:
         out, valid = (tuple([start] for _ in self.m.outputs) for start in (None, True))
-        with np.errstate(all="ignore"):  # compiled code does not warn
+        if self.form.compiled and not self.form.own:  # NumPy's numbers divide by zero as compiled code does
+            partial = tuple(np.float64(number) if isinstance(number, float) else number for number in partial)
+        with np.errstate(all="ignore"):
             self.m.store(out, 0, partial)
             self.m.mark(valid, 0, partial)
         answers = tuple(a[0] if there[0] else None for a, there in zip(out, valid, strict=True))
