@@ -31,8 +31,8 @@ def lift_four_plain(x):
     return lift_four(real(x))
 
 
-# f and g are the distance of the means times the shares of a and b, so that no power of n is formed. Each product begins
-# with a factor that is 0 where a or b is the identity: inf * 0 would be NaN. The guard of n is explained in
+# f and g are the distance of the means times the shares of a and b, so that no power of n is formed. Each product
+# begins with a factor that is 0 where a or b is the identity: inf * 0 would be NaN. The guard of n is explained in
 # moments.chan. The new mean is the larger side's mean and a step: beside the identity it stays what it is, to the last
 # bit. `high` and `low` are the sum without an error (Knuth's two-sum), spelled out in both functions: the compiler
 # would have to be told of a helper.
