@@ -62,3 +62,12 @@ def unknown_name(module: str, name: str, names: Sequence[str], instead: Mapping[
     )
     hint = f"; there is {near}" if near else f"; there are {', '.join(names)}"
     return UnknownName(f"{module} has no {name}{hint}")
+
+
+def brief(text: str) -> str:
+    """As much of what somebody wrote as a message can bear.
+
+    >>> len(brief("x in (" + "1, " * 100_000 + ")"))
+    503
+    """
+    return text if len(text) <= 500 else f"{text[:400]}...{text[-100:]}"

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from windrow.aggregates.adopted import adopted, is_aggregator
 from windrow.aggregates.base import Aggregate
+from windrow.aggregates.values import encodes
 from windrow.engine.identity import facts
 from windrow.engine.kernel import checked_mode, compiling, tell_a_person
 from windrow.engine.threads import checked
@@ -317,6 +318,9 @@ class Query:
                     f"two columns of the result would be called {name!r}: {taken[name]}, and {what}; rename one of them"
                 )
             taken[name] = what
+        for name in (*taken, *self.windows):
+            if not encodes(name):
+                raise WindrowError(f"no column or window can be called {name!r}: half of a surrogate pair is no text")
 
 
 def _near(option: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -39,6 +41,18 @@ def table(rnd: random.Random) -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
+@dataclass
+class Staggered:
+    """Every second row begins a window of four rows."""
+
+    rows: int = 0
+
+    def discretize(self, row: Any) -> tuple[int, int]:
+        self.rows += 1
+        begins = self.rows % 2
+        return begins, begins and int(self.rows > 4)
+
+
 def kinds(rnd: random.Random) -> dict[str, Window]:
     every, times = rnd.randint(1, 6), rnd.randint(1, 3)
     size = rnd.choice([0.1, 0.3, 0.7, 1.5])
@@ -51,6 +65,8 @@ def kinds(rnd: random.Random) -> dict[str, Window]:
         "session on a column": win.session(size, on="km"),
         "punctuated": win.punctuated("mark"),
         "last": win.last(N, every=f"{every} us"),
+        "landmark": win.landmark("mark", every=f"{every} us"),
+        "user defined": win.user_defined(Staggered),
     }
 
 
@@ -72,7 +88,26 @@ def memberships(name: str, window: Any, rows: list[int], data: dict) -> Counter:
             later = [int(data["t"][j]) for j in rows if data["k"][j] == data["k"][i] and data["t"][j] >= data["t"][i]]
             found[i] = len({t // window.every for t in later})
         return found
+    if name == "landmark":  # as `last`, from the mark on; up to the next mark
+        found, marks = Counter(), {}
+        segments: dict[tuple, list[int]] = {}
+        for i in sorted(rows, key=lambda i: data["t"][i]):
+            marks[int(data["k"][i])] = i if data["mark"][i] else marks.get(int(data["k"][i]))
+            segments.setdefault((int(data["k"][i]), marks[int(data["k"][i])]), []).append(i)
+        for (_, mark), inside in segments.items():
+            for i in inside if mark is not None else ():
+                steps = {int(data["t"][j] - data["t"][mark]) // window.every for j in inside}
+                found[i] = sum(step >= int(data["t"][i] - data["t"][mark]) // window.every for step in steps)
+        return found
+    if name == "user defined":
+        return Counter({i: 1 if place < 2 else 2 for mine in in_order(rows, data) for place, i in enumerate(mine)})
     return Counter(dict.fromkeys(rows, 1))
+
+
+def in_order(rows: list[int], data: dict) -> list[list[int]]:
+    """The rows of each key by time, those of one time as they came."""
+    ordered = sorted(rows, key=lambda i: data["t"][i])
+    return [[i for i in ordered if data["k"][i] == k] for k in (0, 1)]
 
 
 def returned(results: list[Any], window: str) -> Counter:
@@ -150,3 +185,64 @@ def test_rows_add_up(seed: int) -> None:
         elif sum(w.measure.column is not None for w in windows.values()) == 1:
             mine = in_time - set(rejected)
             assert +returned(results, name) == +memberships(name, window, sorted(mine), data), name
+
+
+def per_row(rnd: random.Random) -> tuple[Window, Callable[[list[int], int, dict], list[int]]]:
+    """A window by row, and which rows of a key are in the window of the row at this place."""
+    size = rnd.randint(1, 6)
+    kind = rnd.choice(["right", "both", "left", "none", "rows", "policy"])
+    if kind in ("rows", "policy"):
+        window: Window = win.trailing(size)
+        if kind == "policy":
+            window = win.policy(lambda total, old: total.n - old.n >= size, over={"n": agg.count()})
+        return window, lambda mine, place, data: mine[max(0, place + 1 - size) : place + 1]
+
+    def inside(mine: list[int], place: int, data: dict) -> list[int]:
+        distances = {i: int(data["t"][mine[place]] - data["t"][i]) for i in mine}
+        first, last = size - (kind in ("right", "none")), 0 + (kind in ("left", "none"))
+        return [i for i in mine if last <= distances[i] <= first]
+
+    return win.trailing(f"{size} us", closed=kind), inside
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_rows_add_up_in_windows_by_row(seed: int) -> None:
+    """One result for each row in time, which has all the rows that belong to its window, in their order."""
+    rnd = random.Random(1000 + seed)
+    data, (window, inside), lateness = table(rnd), per_row(rnd), rnd.choice([0, 3, 10])
+    query = windrow.Query(
+        time="t", by="k", windows=window, aggregates=ROWS, lateness=f"{lateness} us" if lateness else None
+    )
+    timed = np.flatnonzero(~np.ma.getmaskarray(data["t"])).tolist()
+
+    def check(results: list[Any], rows: list[int]) -> None:
+        found = {}
+        for result in results:
+            for i, text, n in zip(*(result[c].tolist() for c in ("id", "rows", "n")), strict=True):
+                assert i not in found
+                if n is None:  # a row without a time is in no window, and has no answer
+                    assert i not in timed and text is None
+                    continue
+                found[i] = list(map(int, (text or "").split()))
+                assert len(found[i]) == n
+        mine = in_order(rows, data)
+        assert found == {i: inside(rows, at, data) for rows in mine for at, i in enumerate(rows)}
+
+    result = query.run(data)
+    check([result], timed)
+    assert query.report.rows_in == N and query.report.late == 0 and query.report.rejected == N - len(timed)
+
+    live, results, late, begin = query.open(), [], [], 0
+    while begin < N:
+        end = begin + rnd.choice([1, 1, 3, 20])
+        results.append(live.push(part(data, begin, end)))
+        late += live.late["id"].tolist()
+        begin = end
+    results.append(live.close())
+    newest, expected = -math.inf, []
+    for i in timed:
+        if data["t"][i] < newest - lateness:
+            expected.append(i)
+        newest = max(newest, int(data["t"][i]))
+    assert late == expected and live.report.late == len(late) and live.report.rejected == N - len(timed)
+    check(results, [i for i in timed if i not in late])

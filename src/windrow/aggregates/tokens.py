@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from windrow.aggregates.values import INT64_MAX, INT64_MIN
+from windrow.aggregates.values import INT64_MAX, INT64_MIN, encodes
 from windrow.errors import WrongType
 
 
@@ -18,7 +18,7 @@ def token(x: Any) -> int | str:
     Texts get a letter in front: sketches of the `datasketches` package pass over an empty one.
     """
     if isinstance(x, str):
-        return "s" + x
+        return "s" + x if encodes(x) else "x" + x.encode(errors="surrogatepass").hex()
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, (bool, int)):

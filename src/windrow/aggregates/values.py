@@ -27,6 +27,19 @@ def bind(aggregate: Aggregate, columns: Sequence[str | None]) -> Aggregate:
     return aggregate(*named) if named else aggregate
 
 
+def encodes(text: str) -> bool:
+    r"""Whether UTF-8 can hold it: not where it has half of a surrogate pair.
+
+    >>> encodes("\N{GRINNING FACE}"), encodes("\ud83d")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def at_least_one(name: str, option: str, value: Any) -> int:
     """An option that is a count: an int of 1 or more."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:

@@ -62,5 +62,7 @@ def exit_code(app: typer.Typer, arguments: Sequence[str] | None, program: str, n
 
 def complain(name: str, said: str, code: int) -> int:
     """One line to standard error."""
-    print(f"{name}: {' '.join(said.split())}", file=sys.stderr)
+    # a file's name need not be text
+    text = " ".join(said.split()).encode(errors="backslashreplace").decode()
+    print(f"{name}: {text}", file=sys.stderr)
     return code

@@ -22,6 +22,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from windrow.aggregates.values import encodes
 from windrow.cli.ending import Usage
 from windrow.cli.text_times import parsed
 from windrow.errors import WindrowError
@@ -65,7 +66,7 @@ class Input:
         nulls: Sequence[str] = (),
     ) -> None:
         self.given, self.time, self.check, self.nulls = given, time, check, nulls
-        self.files, self.root = _found(given)
+        self.files, self.root = _readable(given)
         self.form = form or _form(self.files)
         self.types = {name: ARROW[kind] for name, kind in types.items()}
         self._time_type: pa.DataType | None = None  # of text files: what the time column becomes
@@ -277,6 +278,15 @@ class Input:
                     if pc.any(numbers).as_py() and row >= 0:
                         return f"; {table[name][row].as_py()!r} in row {row + 1} of {file} makes {name!r} text"
         return ""
+
+
+def _readable(given: str) -> tuple[list[Path], Path]:
+    """Files whose names pyarrow can be told."""
+    files, folder = _found(given)
+    for file in files:
+        if not encodes(str(file)):
+            raise Usage(f"--input {file}: the file's name is not UTF-8 text")
+    return files, folder
 
 
 def _found(given: str) -> tuple[list[Path], Path]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from windrow.engine.choices import Choices
 from windrow.errors import WindrowError
 from windrow.windows.expressions import Node, parse
 
@@ -81,6 +82,10 @@ def _function(node: Node) -> Worked:
         case "null":
             (part,) = parts
             return lambda total, old: part(total, old) is None
+        case "in":
+            (part,), choices = parts, node.value
+            assert isinstance(choices, Choices)
+            return _of_known(lambda a: choices.has(a) or (None if choices.null else False), part)
         case "negative" | "abs":
             return _of_known(operator.neg if node.kind == "negative" else abs, *parts)
     if node.kind in ("/", "//", "%"):

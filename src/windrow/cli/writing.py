@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from windrow.aggregates.values import encodes
 from windrow.cli.ending import Usage
 from windrow.errors import WindrowError
 
@@ -37,6 +38,8 @@ class Folder:
 
     def __init__(self, path: Path, form: str, overwrite: bool) -> None:
         self.path, self.form = path, form
+        if not encodes(str(path.resolve())):
+            raise Usage(f"--output {path}: the folder's name is not UTF-8 text")
         if path.exists() and not path.is_dir():
             raise Usage(f"--output {path}: is a file, and a folder is wanted")
         if not path.resolve().parent.is_dir():

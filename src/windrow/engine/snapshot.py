@@ -151,6 +151,24 @@ def unpacked(value: Any) -> Any:
     return _READ[tag](content)
 
 
+#: half of a surrogate pair is a character to Python, though not in UTF-8: it is kept
+TEXTS = "surrogatepass"
+
+
+def to_bytes(value: Any) -> bytes:
+    r"""msgpack of a value.
+
+    >>> from_bytes(to_bytes(("a", "\ud800"))) == ("a", "\ud800")
+    True
+    """
+    return msgpack.packb(packed(value), unicode_errors=TEXTS)
+
+
+def from_bytes(data: bytes) -> Any:
+    """The inverse of `to_bytes`."""
+    return unpacked(msgpack.unpackb(data, strict_map_key=True, unicode_errors=TEXTS))
+
+
 def _array(dtype: str, data: bytes) -> np.ndarray:
     if not isinstance(dtype, str) or np.dtype(dtype).kind not in _KINDS:
         raise SnapshotError(f"the saved state has an array of {dtype!r}")
@@ -159,11 +177,11 @@ def _array(dtype: str, data: bytes) -> np.ndarray:
 
 def sealed(state: Any, key: bytes | None = None) -> bytes:
     """The state as bytes."""
-    return SNAPSHOT.seal(msgpack.packb(packed(state)), key)
+    return SNAPSHOT.seal(to_bytes(state), key)
 
 
 def opened(data: bytes, key: bytes | None = None) -> Any:
     """The state of `sealed` bytes; `SnapshotError` where they are not whole, of another version, or cannot be read."""
     body = SNAPSHOT.open(data, "the snapshot", key)
     with believed("the snapshot"):
-        return unpacked(msgpack.unpackb(body, strict_map_key=True))
+        return from_bytes(body)

@@ -19,7 +19,7 @@ import numpy as np
 
 from windrow.engine.inputs import Column
 from windrow.engine.row_views import numbers
-from windrow.errors import WindrowError
+from windrow.errors import WindrowError, brief
 
 
 class Operand(NamedTuple):
@@ -55,6 +55,8 @@ class Evaluation:
                 case "null":
                     there = self._operand(node.parts[0]).there
                     return Operand(np.array(False) if there is None else ~there, None)
+                case "in":
+                    return self._among(node)
                 case "negative" | "abs":
                     inner = self._number(node.parts[0])
                     return Operand(_UNARY[node.kind](inner.values), inner.there)
@@ -67,7 +69,7 @@ class Evaluation:
             close = difflib.get_close_matches(name, self.columns, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             known = ", ".join(map(repr, self.columns))
-            raise WindrowError(f"predicate {self.text!r}: there is no column {name!r}{hint} (there are {known})")
+            raise WindrowError(f"predicate {brief(self.text)!r}: there is no column {name!r}{hint} (there are {known})")
         column = self.columns[name]
         return Operand(numbers(column), column.mask)
 
@@ -88,6 +90,19 @@ class Evaluation:
         if None not in kinds and kinds[0] != kinds[1] and not set(kinds) <= {"number", "truth"}:
             raise self._wrong(node, f"compares {kinds[0]} with {kinds[1]}")
         return self._elementwise(node, _COMPARE[node.kind], a, b, bool)
+
+    def _among(self, node: Any) -> Operand:
+        """in: true where it is one of the literals, else null where one of them is null."""
+        (part,), choices = node.parts, node.value
+        values, there = found = self._operand(part)
+        kind = _kind(found)
+        for other in choices.kinds:
+            if kind is not None and other != kind and not {other, kind} <= {"number", "truth"}:
+                raise self._wrong(node, f"compares {kind} with {other}")
+        equal = choices.holds(values)
+        if not choices.null:
+            return Operand(equal, there)
+        return Operand(equal, equal if there is None else equal & there)
 
     def _computed(self, node: Any) -> Operand:
         a, b = (self._number(part) for part in node.parts)
@@ -132,10 +147,10 @@ class Evaluation:
         return Operand(found.values.astype(np.int64), found.there) if found.values.dtype == bool else found
 
     def _place(self, node: Any) -> str:
-        return self.text[node.start : node.end]
+        return brief(self.text[node.start : node.end])
 
     def _wrong(self, node: Any, why: str) -> WindrowError:
-        return WindrowError(f"predicate {self.text!r}: {self._place(node)} {why}")
+        return WindrowError(f"predicate {brief(self.text)!r}: {self._place(node)} {why}")
 
 
 def _literal(value: Any) -> Operand:

@@ -42,7 +42,7 @@ def loaded_type(saved: tuple) -> Type:
     if library == "arrays" and own is not None:
         told = of_dtype(made.own)
         same = (told.name, told.bits, told.unit) == (name, bits, unit) or told.kind == made.kind == "object"
-        require(same, "the type of a column")
+        require(same, what)
     return made
 
 

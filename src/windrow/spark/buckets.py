@@ -21,12 +21,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-import msgpack
 import numpy as np
 import pyarrow as pa
 
 from windrow import frames
-from windrow.engine.snapshot import Envelope, believed, packed, unpacked
+from windrow.engine.snapshot import Envelope, believed, from_bytes, to_bytes
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.engine.walks import LOWEST as NEVER
 from windrow.errors import SnapshotError
@@ -172,7 +171,7 @@ class Bucket:
 
     @cached_property
     def digest(self) -> bytes:
-        return hashlib.blake2b(msgpack.packb(packed(self.identity)), digest_size=8).digest()
+        return hashlib.blake2b(to_bytes(self.identity), digest_size=8).digest()
 
     def head_bytes(self, number: int, head: Head) -> bytes:
         pages = [(p, due, head.size.get(p, 0)) for p, due in head.due.items()]
@@ -208,7 +207,7 @@ class Bucket:
         return dict(content)
 
     def _sealed(self, content: Any) -> bytes:
-        raw = msgpack.packb(packed(content))
+        raw = to_bytes(content)
         return PAGE.seal(len(raw).to_bytes(8, "big") + pa.compress(raw, "zstd", asbytes=True), self.key)
 
     def _opened(self, data: bytes, name: str, parts: int) -> Any:
@@ -218,7 +217,7 @@ class Bucket:
             raise SnapshotError(f"{name} is damaged: it claims to have {size} bytes")
         with believed(name):
             raw = pa.decompress(body[8:], size, "zstd", asbytes=True)
-            content = unpacked(msgpack.unpackb(raw, strict_map_key=True))
+            content = from_bytes(raw)
         if not isinstance(content, tuple) or len(content) != parts:
             raise SnapshotError(f"{name} is damaged: it has other parts than it should")
         return content

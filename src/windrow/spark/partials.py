@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgpack
 import numpy as np
 import pyarrow as pa
 
 from windrow import frames
 from windrow.engine.grouping import factorize, order
 from windrow.engine.inputs import object_array
-from windrow.engine.snapshot import packed, unpacked
+from windrow.engine.snapshot import from_bytes, to_bytes
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.frames.of_arrow import type_of
 from windrow.local.intake import Ordered, event_times, take_in
@@ -110,7 +109,7 @@ class Folded:
 def _written(group: Group, slots: Any) -> list[pa.Array]:
     if not isinstance(slots, list):
         return [pa.array(column) for column in slots]
-    return [pa.array([None if p is None else msgpack.packb(packed(group.of.dump(p))) for p in slots], pa.binary())]
+    return [pa.array([None if p is None else to_bytes(group.of.dump(p)) for p in slots], pa.binary())]
 
 
 def _row_numbers(numbers: np.ndarray, rows: pa.Table) -> pa.Array:
@@ -124,7 +123,7 @@ def _read(group: Group, columns: list[pa.ChunkedArray]) -> Any:
         for j in group.labels():  # labels are numbered by their place among the slices
             arrays[j] = np.arange(len(arrays[j]))
         return tuple(arrays)
-    return [None if p is None else group.of.load(unpacked(msgpack.unpackb(p))) for p in columns[0].to_pylist()]
+    return [None if p is None else group.of.load(from_bytes(p)) for p in columns[0].to_pylist()]
 
 
 @dataclass(frozen=True)

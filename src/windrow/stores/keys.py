@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from windrow.aggregates.values import encodes
 from windrow.errors import StoreError
 
 CHECKPOINT, PREVIOUS, OWNER, PAGE = b"c", b"d", b"o", b"p"
@@ -25,6 +26,8 @@ def ordered(number: int) -> bytes:
 @cache
 def of_window(name: str, kind: bytes) -> bytes:
     """A key that a window has once. No window's keys begin with another's."""
+    if not encodes(name):
+        raise StoreError(f"no window can be called {name!r}: half of a surrogate pair is no text")
     raw = name.encode()
     if not 0 < len(raw) < 2**16:
         raise StoreError(f"a window's name has 1 to 65,535 bytes, not {len(raw)}")

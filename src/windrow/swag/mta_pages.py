@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgpack
 import numpy as np
 
-from windrow.engine.snapshot import packed, unpacked
+from windrow.engine.snapshot import TEXTS, packed, unpacked
 from windrow.errors import DamagedPage
 
 MAGIC, VERSION = b"WRP", 1
@@ -68,7 +68,7 @@ def from_objects(partials: Sequence[Any], dump: Callable[[Any], Any]) -> Body:
             else:
                 nulls = np.array([p is None for p in dumped])
                 return Body(NUMBERS, _joined([bare, len(dumped)], [np.packbits(nulls), *arrays]))
-    return Body(OBJECTS, msgpack.packb([packed(p) for p in dumped]))
+    return Body(OBJECTS, msgpack.packb([packed(p) for p in dumped], unicode_errors=TEXTS))
 
 
 def from_columns(columns: Sequence[np.ndarray], signature: tuple) -> Body:
@@ -80,7 +80,7 @@ def from_columns(columns: Sequence[np.ndarray], signature: tuple) -> Body:
 def decoded(body: Body) -> Partials:
     """The inverse of both; raises ValueError or a kin of it where the bytes are none of ours."""
     if body.kind == OBJECTS:
-        return Partials([unpacked(p) for p in msgpack.unpackb(body.data)])
+        return Partials([unpacked(p) for p in msgpack.unpackb(body.data, unicode_errors=TEXTS)])
     facts, arrays = _parted(body.data)
     if body.kind == COLUMNS:
         kinds, masked = facts

@@ -11,7 +11,8 @@ import re
 import warnings
 from typing import NamedTuple
 
-from windrow.errors import WindrowError
+from windrow.engine.choices import Choices
+from windrow.errors import WindrowError, brief
 
 ALLOWED = (
     "a predicate is made of columns, numbers, text, True, False, None, + - * / // %, comparisons, and, or, not, "
@@ -21,11 +22,11 @@ DEEPEST = 200
 
 
 class Node(NamedTuple):
-    """One operation. `kind` is column, literal, and, or, not, null, abs, -, or an operator of two parts."""
+    """One operation. `kind` is column, literal, and, or, not, null, abs, negative, in, or an operator of two parts."""
 
     kind: str
     parts: tuple[Node, ...]
-    value: object  # a column's name, a literal's value
+    value: object  # a column's name, a literal's value, the `Choices` of an `in`
     start: int  # where it stands in the text
     end: int
 
@@ -74,7 +75,8 @@ class _Parser:
         self.text = text
         self.odd: dict[str, str] = {}  # stand-ins for names in backquotes
         self.source = self._stand_ins(re.sub(r"[\r\n\t\f]", " ", text))
-        self.bytes = self.source.encode()
+        #: by byte, the character that it belongs to; None: each character is one byte
+        self.characters = None if self.source.isascii() else _characters(self.source)
 
     def tree(self) -> Node:
         blanks = len(self.source) - len(self.source.lstrip())
@@ -84,6 +86,9 @@ class _Parser:
                 body = ast.parse(self.source[blanks:], mode="eval").body
         except (RecursionError, MemoryError):
             raise self._refused("it is nested too deeply", 0, len(self.text)) from None
+        except UnicodeEncodeError as error:
+            why = f"half of a surrogate pair is no character; in a text, write {error.object[error.start]!r}"
+            raise self._refused(why, blanks + error.start, blanks + error.end) from None
         except (SyntaxError, ValueError) as error:
             at = blanks + max((getattr(error, "offset", None) or 1) - 1, 0)
             raise self._refused(self._advice(error), at, len(self.text)) from None
@@ -147,16 +152,26 @@ class _Parser:
         if isinstance(op, (ast.In, ast.NotIn)):
             if not isinstance(right, (ast.Tuple, ast.List, ast.Set)):
                 raise self._refused("`in` goes with literals in parentheses, such as in ('a', 'b')", *span)
-            choices = [self.node(choice, depth) for choice in right.elts]
-            for choice in choices:
-                if choice.kind not in ("literal", "negative") or any(p.kind != "literal" for p in choice.parts):
-                    raise self._refused("`in` goes with literals only", choice.start, choice.end)
-            equal = tuple(Node("==", (older, choice), None, *span) for choice in choices)
-            found = Node("or", equal, None, *span) if equal else Node("literal", (), False, *span)
+            found = Node("literal", (), False, *span)
+            if right.elts:
+                found = Node("in", (older,), Choices.of(map(self._literal, right.elts)), *span)
             return found if isinstance(op, ast.In) else Node("not", (found,), None, *span)
         if none or (isinstance(left, ast.Constant) and left.value is None):
             raise self._refused("nothing compares with None: write `is None` or `is not None`", *span)
         return Node(_COMPARISONS[type(op)], (older, self.node(right, depth)), None, *span)
+
+    def _literal(self, node: ast.expr) -> object:
+        """One of an `in`. The sign is no part of a literal in Python's grammar."""
+        signs, inner = 0, node
+        while isinstance(inner, ast.UnaryOp) and isinstance(inner.op, (ast.USub, ast.UAdd)):
+            signs += isinstance(inner.op, ast.USub)
+            inner = inner.operand
+        value = inner.value if isinstance(inner, ast.Constant) else ...
+        if value is None or (inner is node and isinstance(value, (int, float, str))):
+            return value
+        if not isinstance(value, (int, float)):
+            raise self._refused("`in` goes with literals only", *self._span(node))
+        return -value if signs % 2 else +value
 
     def _call(self, node: ast.Call, depth: int) -> Node:
         start, end = self._span(node)
@@ -185,9 +200,8 @@ class _Parser:
     def _span(self, node: ast.expr) -> tuple[int, int]:
         """ast counts bytes."""
         lead = len(self.source[: self.blanks].encode())
-        places = [node.col_offset, node.end_col_offset or node.col_offset]
-        start, end = (len(self.bytes[: lead + place].decode()) for place in places)
-        return start, end
+        start, end = lead + node.col_offset, lead + (node.end_col_offset or node.col_offset)
+        return (start, end) if self.characters is None else (self.characters[start], self.characters[end])
 
     def _advice(self, error: Exception) -> str:
         for pattern, advice in _SYNTAX:
@@ -199,5 +213,14 @@ class _Parser:
 
     def _refused(self, why: str, start: int, end: int) -> WindrowError:
         place = self.text[start:end].strip()
-        where = f", at character {start + 1}, {place!r}" if place and place != self.text.strip() else ""
-        return WindrowError(f"predicate {self.text!r}{where}: {why}; {ALLOWED}")
+        where = f", at character {start + 1}, {brief(place)!r}" if place and place != self.text.strip() else ""
+        return WindrowError(f"predicate {brief(self.text)!r}{where}: {why}; {ALLOWED}")
+
+
+def _characters(text: str) -> list[int]:
+    """
+    >>> _characters("aé")
+    [0, 1, 1, 2]
+    """
+    places = [place for place, character in enumerate(text) for _ in character.encode(errors="surrogatepass")]
+    return [*places, len(text)]
