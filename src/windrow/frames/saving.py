@@ -29,11 +29,10 @@ def saved_type(of: Type) -> tuple:
 def loaded_type(saved: tuple) -> Type:
     """The inverse of `saved_type`."""
     name, bits, unit, zone, precision, scale, item, fields, null, library, own, categories = saved
-    require(name in get_args(Name) and bits in (8, 16, 32, 64) and unit in ("", *NANOS), "the type of a column")
-    require(library in ("", "arrays", "pandas", "polars", "arrow") and isinstance(null, bool), "the type of a column")
-    require(
-        [isinstance(number, int) and 0 <= number <= DIGITS for number in (precision, scale)], "the type of a column"
-    )
+    what = "the type of a column"
+    require(name in get_args(Name) and bits in (8, 16, 32, 64) and unit in ("", *NANOS), what)
+    require(library in ("", "arrays", "pandas", "polars", "arrow") and isinstance(null, bool), what)
+    require([isinstance(number, int) and 0 <= number <= DIGITS for number in (precision, scale)], what)
     made = Type(
         name, bits, unit, _load_zone(zone), precision, scale, None if item is None else loaded_type(item),
         tuple((field, loaded_type(part)) for field, part in fields), null, library,
