@@ -60,7 +60,7 @@ def counts(answers, origin):
 def sessions(rows):
     parts = []
     for row in rows:
-        if not parts or (row["ts"] - parts[-1][-1]["ts"]).total_seconds() >= 3 * 3600:
+        if not parts or (row["ts"] - parts[-1][-1]["ts"]).total_seconds() > 3 * 3600:
             parts.append([])
         parts[-1].append(row)
     return [(part[0]["ts"], len(part), max(r["delay"] for r in part)) for part in parts]
