@@ -83,13 +83,27 @@ def test_500_damaged_values():
     print(damaged_values(500))
 
 
+def copy_of_a_running_store(source: Path, target: Path) -> None:
+    """As it is at one moment: once more where RocksDB has written or removed a file meanwhile."""
+    for _ in range(100):
+        before = sorted(file.name for file in source.iterdir())
+        try:
+            shutil.copytree(source, target)
+            if before == sorted(file.name for file in source.iterdir()):
+                return
+        except shutil.Error:
+            pass
+        shutil.rmtree(target, ignore_errors=True)
+    raise AssertionError("the store never rests")
+
+
 def damaged_files(folder: Path, count: int):
     """Bits flipped and files cut in a RocksDB that was killed, each time in a fresh copy of it."""
     batches, states = faults.recorded(200)
     store = stores.rocksdb(folder / "db", memory=1 << 18)
     for batch in batches:
         store.write(stores.Batch(batch.puts, batch.ranges), durable=True)
-    shutil.copytree(folder / "db", folder / "dead")  # as a kill leaves it: with its log
+    copy_of_a_running_store(folder / "db", folder / "dead")  # as a kill leaves it: with its log
     store.close()
     seen = collections.Counter()
     for seed in range(count):
