@@ -149,7 +149,7 @@ class KeyedWindows:
             slots.give_up(self.word(keys, VALS + j), self.blocks_of(capacity, j))
 
     def word(self, keys: np.ndarray, word: int) -> np.ndarray:
-        return self.table.words[:, self.first + word].take(keys)
+        return self.table.words[keys, self.first + word]
 
     def cells(self) -> Any:
         """What the loops work on."""

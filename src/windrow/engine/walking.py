@@ -110,7 +110,7 @@ class WalkState:
 
     def word(self, keys: np.ndarray, word: int) -> np.ndarray:
         """A word of some keys."""
-        return self.table.words[:, self.first + word].take(keys)
+        return self.table.words[keys, self.first + word]
 
     def number(self, keys: np.ndarray, word: int) -> np.ndarray:
         """A word of some keys that is a number of the measure's type."""

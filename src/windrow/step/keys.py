@@ -151,7 +151,7 @@ class Keys:
     def column(self, numbers: np.ndarray, i: int) -> np.ndarray | list[Hashable]:
         """The values of some keys in one of the key columns: an array of integers, or Python's objects."""
         if self._integers is not None:
-            return self._integers.words[:, i].take(numbers)
+            return self._integers.words[numbers, i]
         values = self._values
         if self.width == 1:
             return [values[number] for number in numbers.tolist()]

@@ -197,7 +197,7 @@ class State:
         """Those of the keys that may be forgotten. A key that is due at some time is none of them."""
         if self.counted or self.newest or self.stored:  # a snapshot may refer to what a key has in a store
             return keys[:0]
-        keys = keys[self.table.words[:, DUE].take(keys) == HIGHEST]
+        keys = keys[self.table.words[keys, DUE] == HIGHEST]
         for name, window in self.plan.windows.items():
             if len(keys):
                 keys = keys[window.idle(self.walks[name], keys)]

@@ -138,7 +138,7 @@ def step(
             now = np.empty(len(every), np.int64)
             now.fill(until)
         elif window.measure == ROWS:
-            now = np.full(len(every), HIGHEST) if closing and plan.partial else words[:, COUNT].take(every)
+            now = np.full(len(every), HIGHEST) if closing and plan.partial else words[every, COUNT]
         else:
             highest = np.inf if plan.dtype(window).kind == "f" else HIGHEST
             now = np.full_like(newest[window.measure], highest) if closing else newest[window.measure]
