@@ -38,9 +38,8 @@ class Door:
         self._ordered: list[str] = []  # columns whose types put their categories in order
         self.keys = Keys(len(query.by))
         self.named = tuple(named_columns(query))
-        self._names: tuple[
-            str, ...
-        ] = ()  # that the columns of the last rows had: they need not be looked through again
+        #: the columns of the last rows; where the next ones have the same, they are not looked through again
+        self._names: tuple[str, ...] = ()
         self.measures = column_measures(query)
         #: all columns are kept where results repeat them, a user's code may read them, or a row may be given back later
         self.keeps_all = query.per_row or reads_any_column(query) or bool(self.measures)
