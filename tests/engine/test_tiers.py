@@ -178,6 +178,20 @@ def test_what_is_on_disk_is_loaded_early(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert again.ready and sum(again.dispatcher.stats.cache_hits.values()) == 1
 
 
+def test_the_disk_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To know a kernel's name on disk takes a fingerprint of all that it consists of."""
+    from windrow.engine import compiler
+
+    asked: list[tuple] = []
+    monkeypatch.setenv("WINDROW_COMPILE", "auto")
+    monkeypatch.setattr(compiler, "on_disk", lambda made, arguments: bool(asked.append(arguments)))
+    made = cached(whole("numpy")(total))
+    made.spent = kernel.LOADING
+    for _ in range(5):
+        assert made(np.ones(3)) == 3.0
+    assert len(asked) == 1 and not made.ready
+
+
 def test_never_means_never() -> None:
     made = cached(whole("numpy")(total))
     compiling("always", made, np.ones(3))

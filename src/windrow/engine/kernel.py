@@ -173,6 +173,7 @@ class Kernel(Part):
         self.spent = 0.0  # seconds of plain runs
         self.ready = False  # the compiled form is used
         self.queued = False  # a thread compiles it
+        self.looked = False  # whether it is on disk was asked
 
     def _make(self) -> Any:
         from windrow.engine.compiler import kept_on_disk
@@ -213,10 +214,12 @@ class Kernel(Part):
             return False
         if ahead > self.compile_seconds:
             return True
-        from windrow.engine.compiler import on_disk
+        if not self.looked:  # once: to know its name on disk takes longer than many a plain run
+            from windrow.engine.compiler import on_disk
 
-        if on_disk(self, arguments):
-            return True
+            self.looked = True
+            if on_disk(self, arguments):
+                return True
         if seconds > self.compile_seconds:
             from windrow.engine.background import compile_later
 
