@@ -71,7 +71,8 @@ def test_without_the_extra_it_says_what_to_install(package):
     code = f"import sys; sys.modules[{package!r}] = None; from windrow.cli import main; sys.exit(main(['--version']))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == "windrow: the command line needs rich and typer: pip install '.[cli]' in a checkout\n"
+    told = "windrow: the command line needs rich and typer: pip install '.[cli]' in a checkout of windrow\n"
+    assert ended.stderr == told
 
 
 def test_progress_says_what_to_install(monkeypatch):

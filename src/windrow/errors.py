@@ -53,6 +53,11 @@ class UnsafeFile(WindrowError):
     """A folder or file of compiled code could have been written by others; the message names it and says what helps."""
 
 
+def how_to_install(extra: str) -> str:
+    """How to get the packages of an extra. The package is on no index yet, so it is installed from a checkout."""
+    return f"pip install '.[{extra}]' in a checkout of windrow"
+
+
 def unknown_name(module: str, name: str, names: Sequence[str], instead: Mapping[str, str] | None = None) -> UnknownName:
     """The error of a module that has no such name, with what comes near it. `instead`: what others call ours."""
     if name.startswith("_"):  # Python itself asks for some

@@ -342,7 +342,7 @@ def test_debug_shows_the_traceback(place):
 def test_without_pyarrow(said, place, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     code, _, err = said("run", "query.toml", "-i", "calls.csv", "-o", "out")
-    assert (code, err) == (1, "windrow: files are read by pyarrow: pip install 'windrow[files]'\n")
+    assert (code, err) == (1, "windrow: files are read by pyarrow: pip install '.[files]' in a checkout of windrow\n")
     assert said("explain", "query.toml")[0] == 0
 
 

@@ -154,5 +154,5 @@ def promised(block: Block) -> None:
             subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, check=True, capture_output=True)
             continue
         assert words[:2] == ["pip", "install"], f"{block.where}: {line}"
-        for named in re.findall(r"windrow\[([\w,]+)\]", line):
+        for named in re.findall(r"[\w.]\[([\w,]+)\]", line):
             assert set(named.split(",")) <= set(extras), f"{block.where}: {line}"

@@ -32,7 +32,7 @@ def test_they_are_found():
         ("```python\nraise ValueError('here')\n```\n", "here"),
         ("```console\n$ windrow --version\nwindrow 0.0\n```\n", "printed"),
         ("```console\n$ windrow no-such-command\n```\n", "ended with 2"),
-        ("```sh\npip install 'windrow[nothing]'\n```\n", "nothing"),
+        ("```sh\npip install '.[nothing]'\n```\n", "nothing"),
         ("```ruby\nputs 1\n```\n", "ruby"),
         ('```{.python}\n--8<-- "examples/none.py"\n```\n', "page.md:1"),
     ],

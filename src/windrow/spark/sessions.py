@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from windrow.errors import WindrowError
+from windrow.errors import WindrowError, how_to_install
 from windrow.spark.checking import PROVIDER, ROCKSDB
 from windrow.spark.java import java_home
 
@@ -25,7 +25,7 @@ def session(master: str = "local[*]", *, app: str = "windrow", memory: str = "2g
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise WindrowError("windrow.spark needs pyspark: pip install 'windrow[spark]'") from None
+        raise WindrowError(f"windrow.spark needs pyspark: {how_to_install('spark')}") from None
     running = SparkSession.getActiveSession()
     if running is not None:  # somebody made it, and it stays as it is
         return running

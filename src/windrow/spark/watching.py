@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from windrow.errors import WindrowError
+from windrow.errors import WindrowError, how_to_install
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +43,7 @@ def progress(spark: Any, console: Console | None = None) -> Iterator[Bars]:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     except ModuleNotFoundError:
-        raise WindrowError("progress needs the package rich: pip install '.[cli]' in a checkout") from None
+        raise WindrowError(f"progress needs the package rich: {how_to_install('cli')}") from None
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console or Console(stderr=True)) as shown:
         bars = Bars(shown)

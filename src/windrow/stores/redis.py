@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from windrow.errors import StoreError, StoreUnavailable
+from windrow.errors import StoreError, StoreUnavailable, how_to_install
 from windrow.stores.base import Batch, refuse
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class RedisStore:
             from redis.backoff import NoBackoff
             from redis.retry import Retry
         except ImportError:
-            raise StoreError("stores.redis needs the package redis: pip install 'windrow[redis]'") from None
+            raise StoreError(f"stores.redis needs the package redis: {how_to_install('redis')}") from None
         self.patience = patience
         self._redis, self._lock, self._closed = redis, threading.Lock(), False
         self.place, options = _settings(url)

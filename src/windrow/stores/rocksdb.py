@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from windrow.errors import StoreError
+from windrow.errors import StoreError, how_to_install
 from windrow.stores.base import Batch, refuse
 from windrow.stores.mark import Mark
 
@@ -31,7 +31,7 @@ class RocksStore:
         try:
             import rocksdict
         except ImportError:
-            raise StoreError("stores.rocksdb needs the package rocksdict: pip install 'windrow[rocksdb]'") from None
+            raise StoreError(f"stores.rocksdb needs the package rocksdict: {how_to_install('rocksdb')}") from None
         self.path = Path(path)
         self._rocks = rocksdict
         self._synced = rocksdict.WriteOptions()
