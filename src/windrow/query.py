@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from windrow.aggregates.adopted import adopted, is_aggregator
 from windrow.aggregates.base import Aggregate
 from windrow.aggregates.values import encodes
+from windrow.drawing.markup import folded, table, tag
 from windrow.engine.identity import facts
 from windrow.engine.kernel import checked_mode, compiling, tell_a_person
 from windrow.engine.threads import checked
@@ -39,6 +40,10 @@ class Report:
         """The same with more rows counted."""
         return replace(self, **{name: getattr(self, name) + count for name, count in more.items()})
 
+    def _repr_html_(self) -> str:
+        counts = {"rows in": self.rows_in, "rows out": self.rows_out, "late": self.late, "rejected": self.rejected}
+        return table(tuple(counts), [tuple(f"{count:,}" for count in counts.values())])
+
 
 class Runner(Protocol):
     """What runs queries over one kind of data."""
@@ -52,12 +57,15 @@ class Runner(Protocol):
     def explain(self, query: Query, data: Any) -> str:
         """The plan as text, with what was measured on the data."""
 
+    def first(self, data: Any, rows: int) -> tuple[Any, bool]:
+        """The first rows and at least one more, as data of this process; whether those are all that there are."""
+
 
 #: who runs queries, the most particular first; each engine puts itself here when it is imported
 RUNNERS: list[Runner] = []
 #: the engines, which are imported when a query first runs
 ENGINES = ["windrow.local", "windrow.spark"]
-#: how a query is opened for rows as they come, and gone on with from a snapshot
+#: how a query is opened for rows as they come, gone on with from a snapshot, and drawn
 OPENERS: dict[str, Callable[..., Any]] = {}
 
 
@@ -204,6 +212,24 @@ class Query:
         _load_engines()
         return (RUNNERS[-1] if data is None else self._runner(data)).explain(self, data)
 
+    def draw(self, rows: Any, *, first: int = 30, windows: int = 40, theme: str = "auto") -> Any:
+        """Draws how rows fall into windows, with the answers: a picture (SVG) that notebooks show.
+
+        Args:
+            rows: what `run` takes.
+            first: how many rows are drawn; the picture says where there are more.
+            windows: how many windows are drawn.
+            theme: "light", "dark", or "auto": as the reader's screen is.
+
+        Returns:
+            A picture: `save(path)` writes it, `str()` is its SVG.
+        """
+        for name, given in (("first", first), ("windows", windows)):
+            if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+                raise WrongType(f"draw: {name} is a whole number of 1 or more, not {given!r}")
+        _load_engines()
+        return OPENERS["draw"](self, *self._runner(rows).first(rows, first), first, windows, theme)
+
     def _runner(self, data: Any) -> Runner:
         _load_engines()
         for runner in RUNNERS:
@@ -230,6 +256,14 @@ class Query:
         windows = ", ".join(f"{name}: {window}" if self.named else str(window) for name, window in self.windows.items())
         aggregates = ", ".join(f"{name}={aggregate!r}" for name, aggregate in self.aggregates.items())
         return f"<Query {windows} | {aggregates}{' by ' + ', '.join(self.by) if self.by else ''}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: windows and aggregates, and the plan to unfold."""
+        order = f"event time {self.time}" if self.time is not None else "the order in which they come"
+        rows = [("rows by", order), *([("for each", ", ".join(self.by))] if self.by else [])]
+        rows += [(f"window {name}" if self.named else "window", repr(w)) for name, w in self.windows.items()]
+        rows += [(name, repr(aggregate)) for name, aggregate in self.aggregates.items()]
+        return tag("div", tag("strong", "Query"), table((), rows), folded("The plan", self.explain()))
 
     # What is refused, before any data is read.
 

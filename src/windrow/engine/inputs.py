@@ -128,7 +128,7 @@ def _array(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """A NumPy array, and which of its rows are not null."""
     if isinstance(given, np.ma.MaskedArray):
         there = ~np.ma.getmaskarray(given)
-        return given.filled(given.dtype.type(0)), None if there.all() else there
+        return given.filled(np.zeros(1, given.dtype)[0]), None if there.all() else there
     if isinstance(given, np.ndarray) and given.dtype != object:
         return given, None
     if hasattr(given, "null_count") and hasattr(given, "is_valid"):  # pyarrow, chunked or not

@@ -57,6 +57,9 @@ class Local:
             result, rows_out = run.by_row() if query.per_row else run.once()
         return result, Report(frame.rows, rows_out, 0, run.intake.rejected)
 
+    def first(self, data: Any, rows: int) -> tuple[Any, bool]:
+        return data, True
+
     def _batch(self, query: Query, frame: Frame, threads: Threads) -> Batch:
         intake = take_in(query, frame, threads)
         needed = {

@@ -105,6 +105,12 @@ class Live:
         if not self.closed:
             self.close()
 
+    def __repr__(self) -> str:
+        windows, report = "; ".join(map(repr, self.query.windows.values())), self.report
+        return (
+            f"<Live {windows}: {report.rows_in:,} rows in, {report.rows_out:,} out{', closed' if self.closed else ''}>"
+        )
+
     @in_turn
     def push(self, rows: Any) -> Any:
         """Takes in rows; the results that became final come back, in the kind of the rows.

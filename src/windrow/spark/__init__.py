@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from windrow.aggregates.adopted import adopted as aggregate
+from windrow.errors import WindrowError
 from windrow.query import RUNNERS, Query, Report
 
 __all__ = [
@@ -113,6 +114,12 @@ class Spark:
 
     def explain(self, query: Query, data: Any) -> str:
         return import_module("windrow.spark.planning").planned(query, data).explain()
+
+    def first(self, data: Any, rows: int) -> tuple[Any, bool]:
+        if data.isStreaming:
+            raise WindrowError("draw needs rows that are there, such as a table of the stream's first ones; watch() "
+                               "shows a stream that runs")  # fmt: skip
+        return data.limit(rows + 1).toArrow(), False
 
 
 RUNNERS.insert(0, Spark())

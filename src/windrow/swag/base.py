@@ -116,6 +116,10 @@ class Swag(Enforcing):
     def __len__(self) -> int:
         return self.k.size(self.r)
 
+    def __repr__(self) -> str:
+        rows = len(self)
+        return f"<{type(self).__name__} of {self.of!r}: {rows:,} row{'' if rows == 1 else 's'}>"
+
     def insert_many(self, rows: Iterable[Any]) -> None:
         """Inserts every row; a tuple is a row of several values. All or nothing."""
         with self._all_or_nothing():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from windrow.engine.inputs import Column
 from windrow.engine.table import Table
 from windrow.engine.walking import ByRow, E, Entries, F, Runs, Walked, WalkState
 from windrow.errors import WindrowError
-from windrow.windows.durations import is_duration, micros, spelled
+from windrow.windows.durations import abbreviated, is_duration, micros, spelled
 
 
 class Measure(NamedTuple):
@@ -68,6 +69,7 @@ class Window:
     def __init_subclass__(cls) -> None:
         """Refuses a kind that leaves out what is asked of it: when it is defined, not when it runs."""
         super().__init_subclass__()
+        cls.__repr__ = Window.__repr__  # type: ignore[method-assign]  # in place of the dataclass's, which tells all fields
         asked = ["__str__", "due", "idle", "bounds" if cls.per_row else "walk"]
         asked += ["stored_bounds" if cls.per_row else "stored_walk"] if cls.storable else []
         missing = [name for name in asked if getattr(cls, name) is getattr(Window, name)]
@@ -164,6 +166,21 @@ class Window:
     def stored_bounds(self, state: WalkState, runs: Runs, rows: StepRows, tree: Trees) -> ByRow:
         """`bounds` in the same way. For a run without rows `keep` is 0, or its end if no row is needed."""
         raise NotImplementedError
+
+    # How it is shown.
+
+    def span(self, at: float) -> tuple[float, float, str] | None:
+        """For windows by row: from where to where the window of a row at `at` goes, and its brackets.
+
+        None: from the first to the last of the rows that it holds.
+        """
+        return None
+
+    def __repr__(self) -> str:
+        return abbreviated(str(self))
+
+    def _repr_html_(self) -> str:
+        return f"<code>{escape(repr(self))}</code>"
 
     # How `explain` describes it.
 

@@ -102,6 +102,25 @@ def spelled(length: int) -> str:
     return "0 seconds"
 
 
+_BRIEF = {"microsecond": "us", "millisecond": "ms", "second": "s", "minute": "min", "hour": "h", "day": "d"}
+_LONG = re.compile(rf"'[^']*'|([\d,]+) ({'|'.join(_BRIEF)})s?\b")
+
+
+def abbreviated(text: str) -> str:
+    """A window's description with short units; what stands in quotes stays.
+
+    >>> abbreviated("sliding, 1 day every 1 minute"), abbreviated("session, gap 30 minutes")
+    ('sliding 24 h every 1 min', 'session gap 30 min')
+    """
+
+    def brief(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        return "24 h" if (found[1], found[2]) == ("1", "day") else f"{found[1]} {_BRIEF[found[2]]}"
+
+    return _LONG.sub(brief, text.replace(", ", " ", 1))
+
+
 #: what a point in time is
 MOMENT = "a point in time is a datetime or a text such as '2024-01-31 12:00'"
 

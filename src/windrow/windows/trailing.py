@@ -15,6 +15,7 @@ from windrow.engine.walks import HIGHEST, LOWEST
 from windrow.swag.mta_ranges import Clock
 from windrow.windows.base import ROWS, TIME, Measure, StepRows, Trees, Window
 
+_BRACKETS = {"right": "(]", "left": "[)", "both": "[]", "none": "()"}
 #: rows F to E are in the ring, by their values; of those, rows from HI on are in no window yet
 HI = OWN
 
@@ -37,6 +38,11 @@ class Trailing(Window):
 
     def __str__(self) -> str:
         return f"trailing, {self.measure.spelled(self.range)}, closed {self.closed}"
+
+    def span(self, at: float) -> tuple[float, float, str] | None:
+        if self.measure == ROWS:
+            return None  # where a row before the first would be is nowhere
+        return at - self.range, at, _BRACKETS[self.closed]
 
     @property
     def waits(self) -> bool:
