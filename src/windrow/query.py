@@ -54,6 +54,9 @@ class Runner(Protocol):
     def run(self, query: Query, data: Any) -> tuple[Any, Report]:
         """The whole answer."""
 
+    def answer(self, query: Query, data: Any, at: Any, at_time: str | None) -> tuple[Any, Report]:
+        """The answers at the rows of a second table."""
+
     def explain(self, query: Query, data: Any) -> str:
         """The plan as text, with what was measured on the data."""
 
@@ -180,12 +183,31 @@ class Query:
         """What the columns of windows by row are called, by window and aggregate."""
         return {(w, a): f"{a}_{w}" if self.named else a for w in self.windows for a in self.aggregates}
 
-    def run(self, data: Any) -> Any:
+    def run(self, data: Any, *, at: Any = None, at_time: str | None = None) -> Any:
         """The answer over all of the data, of the data's own kind: pandas, Polars, pyarrow, or a dict of arrays.
 
         `report` tells afterwards how many rows came, went, and were rejected.
+
+        Args:
+            data: the rows.
+            at: a second table, of the same kind: windows that report with each row are answered at its rows instead.
+                It has the columns `by` and a time. One row comes back for each of its rows, with all of its columns.
+                Its rows ask: they never count. A row without a time gets null, and is counted as rejected.
+            at_time: the time column of that table; None: it has the same name.
+
+        >>> import windrow
+        >>> from windrow import agg, win
+        >>> q = windrow.Query(time="t", windows=win.trailing("5 us"), aggregates={"n": agg.count(), "x": agg.sum("x")})
+        >>> q.run({"t": [1, 4, 8], "x": [1, 2, 4]}, at={"t": [8, 0, 5]})["x"].tolist()
+        [6, None, 3]
         """
-        result, self.report = compiling(self.compile, self._runner(data).run, self, data)
+        runner = self._runner(data)
+        if at is None:
+            if at_time is not None:
+                raise WindrowError("at_time names the time column of the table that asks: give that, too, with at=")
+            result, self.report = compiling(self.compile, runner.run, self, data)
+        else:
+            result, self.report = compiling(self.compile, runner.answer, self, data, at, at_time)
         tell_a_person()
         return result
 

@@ -96,7 +96,11 @@ class Frame(ABC):
 
     def objects(self, name: str, positions: Any) -> list:
         """A few values as Python's objects, None for null; the rest of the column is not read."""
-        return self._read(self._take(self._native(self._known(name)), np.asarray(positions, np.int64))).objects()
+        return self.some(name, positions).objects()
+
+    def some(self, name: str, positions: Any) -> Column:
+        """Some rows of a column; the rest of it is not read."""
+        return self._read(self._take(self._native(self._known(name)), np.asarray(positions, np.int64)))
 
     def take(self, positions: Any) -> Any:
         """Rows, as the kind of data the frame was read from."""

@@ -15,7 +15,9 @@ from windrow.engine.grouping import factorize
 from windrow.engine.inputs import Column
 from windrow.engine.kernel import rather_plain
 from windrow.engine.threads import ONE, Threads, wanted
+from windrow.errors import WindrowError
 from windrow.frames import Frame, Output, refuse_to_guess
+from windrow.local.asking import Asking, check_askable, read_asking
 from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, named_columns, take_in
 from windrow.local.results import changed, output, some, table
@@ -25,7 +27,7 @@ from windrow.step.choosing import planned
 from windrow.step.groups import Answer, Arrangement, arrange
 from windrow.step.results import Results, Seen
 from windrow.step.slices import of_table
-from windrow.step.tables import answers_by_row, stepped, stepped_over
+from windrow.step.tables import answers_asked, answers_by_row, stepped, stepped_over
 from windrow.windows.base import TIME, Measure, StepRows, Window
 
 #: from so many rows on, one pass for all aggregates is worth a kernel of its own
@@ -60,7 +62,20 @@ class Local:
     def first(self, data: Any, rows: int) -> tuple[Any, bool]:
         return data, True
 
-    def _batch(self, query: Query, frame: Frame, threads: Threads) -> Batch:
+    def answer(self, query: Query, data: Any, at: Any, at_time: str | None) -> tuple[Any, Report]:
+        check_askable(query, at_time)
+        frame, labels = frames.read(data), frames.read(at)
+        if frame.library != labels.library:
+            raise WindrowError(f"at= is of the events' kind, {frame.library}, not {labels.library}")
+        if query.guesses_unit:
+            refuse_to_guess(query.time or "", frame.time(query.time or ""))
+        with _threads(query, frame) as threads:
+            run = self._batch(query, frame, threads, asked=True)
+            asking = read_asking(query, run.intake, labels, at_time)
+            result = run.asked(asking)
+        return result, Report(frame.rows, labels.rows, 0, run.intake.rejected + asking.rejected)
+
+    def _batch(self, query: Query, frame: Frame, threads: Threads, asked: bool = False) -> Batch:
         intake = take_in(query, frame, threads)
         needed = {
             name: frame.outline(name) if a.builtin else frame.column(name)
@@ -74,7 +89,7 @@ class Local:
         )
         nullable = any(column.mask is not None for column in needed.values())
         read = {**{name: frame.type(name) for name in named_columns(query)}, **types}
-        return Batch(query, intake, arrangement, threads, Schema.of(query, read, intake.times, nullable))
+        return Batch(query, intake, arrangement, threads, Schema.of(query, read, intake.times, nullable, asked))
 
     def explain(self, query: Query, data: Any) -> str:
         if data is None:
@@ -169,7 +184,8 @@ class Batch:
 
     def _measured(self, measure: Measure) -> bool:
         """Whether a window looks at this measure."""
-        return any(measure in w.measures or (w.edges_in_time and measure == TIME) for w in self.windows.values())
+        looked_at = (measure in w.measures or measure == w.asked_along for w in self.windows.values())
+        return any(looked_at) or any(w.edges_in_time and measure == TIME for w in self.windows.values())
 
     def _told(self, answers: Mapping[str, Answer]) -> dict[str, Answer]:
         """Answers that can be compared: equal labels have equal numbers, whatever row they are from."""
@@ -210,6 +226,22 @@ class Batch:
             return result, self.frame.rows
         at = np.flatnonzero(differs)
         return frames.read(result).take(at), len(at)
+
+    def asked(self, asking: Asking) -> Any:
+        """Windows that report with each row, for rows that ask."""
+        columns: dict[str, Output] = {}
+        names = self.query.answer_names()
+        for ordered, windows in self.lanes(dict(self.windows)):
+            own = {name: ordered.column(name) for window in windows.values() for name in window.columns}
+            plan = planned(self.query, windows, self.arrangement, self._dtypes(windows), own)
+            along = {name: window.asked_along or TIME for name, window in windows.items()}
+            placed = {measure: asking.sorted(measure) for measure in set(along.values())}
+            asks = {name: placed[measure][0] for name, measure in along.items()}
+            for window, answers in answers_asked(plan, *self._rows(ordered), asks, self.threads).items():
+                for name, answer in answers.items():
+                    unsorted = asking.unsorted(answer, placed[along[window]][1])
+                    columns[names[window, name]] = output(unsorted, self.frame)
+        return frames.extend(asking.frame, {name: columns[name] for name in names.values()}, self.schema.types)
 
     def _unsorted(self, ordered: Ordered, answer: Answer) -> Answer:
         """Answers in the frame's own order; rows that were rejected have none."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from windrow.aggregates.compare import alike
 from windrow.engine.inputs import object_array
-from windrow.frames import Instants, Output, Taken, Times, Values
+from windrow.frames import Frame, Instants, Output, Taken, Times, Values
 from windrow.query import Query
 from windrow.step.groups import Answer
 from windrow.step.results import Ended
@@ -27,12 +27,12 @@ def stacked(parts: Sequence[Answer]) -> Answer:
     return Answer(np.concatenate([part.values for part in parts]), there, parts[0].rows_of)
 
 
-def output(answer: Answer) -> Output:
-    """An answer as a column of the result."""
+def output(answer: Answer, source: Frame | None = None) -> Output:
+    """An answer as a column of the result; `source` has the rows that it may be of, where the result's own has not."""
     if answer.rows_of is None:
         return Values(answer.values, answer.there)
     rows = answer.values if answer.there is None else np.where(answer.there, answer.values, -1)
-    return Taken(answer.rows_of, rows)
+    return Taken(answer.rows_of if source is None else source.labels(answer.rows_of), rows)
 
 
 def table(

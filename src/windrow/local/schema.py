@@ -37,15 +37,19 @@ class Schema:
         return list(self.types)
 
     @classmethod
-    def of(cls, query: Query, columns: Mapping[str, Type], times: Times | None, nullable: bool = True) -> Schema:
+    def of(
+        cls, query: Query, columns: Mapping[str, Type], times: Times | None, nullable: bool = True, asked: bool = False
+    ) -> Schema:
         """The result's columns for input of these.
 
         Args:
             times: what the time column is like; None: there is none, or no row has told.
             nullable: the aggregates are compiled for columns with nulls.
+            asked: the answers are those of rows that ask: a window may have no rows.
         """
         answers = {
-            name: result_type(query, aggregate, columns, nullable) for name, aggregate in query.aggregates.items()
+            name: result_type(query, aggregate, columns, nullable, asked)
+            for name, aggregate in query.aggregates.items()
         }
         if query.per_row:
             new = {name: answers[aggregate] for (_, aggregate), name in query.answer_names().items()}
@@ -92,7 +96,9 @@ def _edge_type(
     return Type(native.kind, unit=native.unit, zone=native.zone)
 
 
-def result_type(query: Query, aggregate: Aggregate, columns: Mapping[str, Type], nullable: bool = True) -> Type:
+def result_type(
+    query: Query, aggregate: Aggregate, columns: Mapping[str, Type], nullable: bool = True, asked: bool = False
+) -> Type:
     """The type of an aggregate's answers."""
     own = [columns[name] for name in aggregate.columns]
     found = type_of(aggregate, own, nullable)
@@ -100,7 +106,7 @@ def result_type(query: Query, aggregate: Aggregate, columns: Mapping[str, Type],
         return found.nullable(False)
     needed = own if aggregate.needs is None else [own[i] for i in aggregate.needs]
     picks_null = aggregate.result == "input" and own[0].null
-    may_be_empty = any(window.may_be_empty for window in query.windows.values())
+    may_be_empty = asked or any(window.may_be_empty for window in query.windows.values())
     return found.nullable(may_be_empty or picks_null or any(t.null for t in needed) or not aggregate.builtin)
 
 

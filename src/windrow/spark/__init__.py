@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from windrow.aggregates.adopted import adopted as aggregate
-from windrow.errors import WindrowError
+from windrow.errors import Unsupported, WindrowError
 from windrow.query import RUNNERS, Query, Report
 
 __all__ = [
@@ -111,6 +111,9 @@ class Spark:
 
     def run(self, query: Query, data: Any) -> tuple[Any, Report]:
         return import_module("windrow.spark.planning").planned(query, data).result(), Report()
+
+    def answer(self, query: Query, data: Any, at: Any, at_time: str | None) -> tuple[Any, Report]:
+        raise Unsupported("at= asks in-process tables so far: pandas, Polars, pyarrow, dicts of arrays")
 
     def explain(self, query: Query, data: Any) -> str:
         return import_module("windrow.spark.planning").planned(query, data).explain()

@@ -110,13 +110,13 @@ def slide_in_parts(
 
 
 def between_in_parts(
-    group: Group, algorithm: str, columns: tuple[Column, ...], begin: np.ndarray, lo: np.ndarray, hi: np.ndarray,
+    group: Group, algorithm: str, columns: tuple[Column, ...], lo: np.ndarray, hi: np.ndarray, cuts: list[int],
     threads: Threads,
 ) -> dict[str, Answer]:  # fmt: skip
-    """The aggregate of rows lo to hi for each row of a table; neither moves back. Keys begin at `begin`."""
+    """The aggregate of rows lo to hi for each window; neither moves back. Windows are cut at `cuts` into parts."""
     n, form = len(lo), group.form
     w = _window(group, algorithm, 1)
-    if not w.form.compiled or n <= PART:
+    if not w.form.compiled or len(cuts) <= 2:
         return between(group, algorithm, columns, lo, hi)
     out, valid = batch.room_for(form, n)
 
@@ -128,14 +128,6 @@ def between_in_parts(
         room = tuple(o[a:z] for o in out), tuple(v[a:z] for v in valid)
         batch.between(state, mine, lo[a:z] - first, hi[a:z] - first, 0, 0, room)
 
-    cuts = [0]
-    for c in range(PART, n, PART):
-        if hi[c] - lo[c] > PART // WASTE:  # rather where the next key begins
-            c = int(np.append(begin, n)[np.searchsorted(begin, c)])
-        if c > cuts[-1]:
-            cuts.append(c)
-    if cuts[-1] < n:
-        cuts.append(n)
     try:
         threads.map(part, list(itertools.pairwise(cuts)))
     except CompilationFailed:
@@ -143,6 +135,19 @@ def between_in_parts(
     except Exception:
         return between(group, algorithm, columns, lo, hi)
     return group.collected(batch.answered(w.aggregate, form, columns, out, valid))
+
+
+def cut_windows(begin: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> list[int]:
+    """Windows in parts of about PART rows and windows. Those of a key begin at `begin`, in the order of keys."""
+    n = len(lo)
+    ends, done = np.append(begin, n), np.maximum(hi, np.arange(n))  # whichever there are more of
+    cuts = [0]
+    for c in np.searchsorted(done, np.arange(PART, done[-1] if n else 0, PART)).tolist():
+        if hi[c] - lo[c] > PART // WASTE:  # rather where the next key begins
+            c = int(ends[np.searchsorted(begin, c)])
+        if c > cuts[-1]:
+            cuts.append(c)
+    return cuts if cuts[-1] == n else [*cuts, n]
 
 
 def _cuts(n: int, size: int, begin: np.ndarray, rows: int) -> list[int]:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from windrow.engine.asking import Asks
 from windrow.engine.inputs import Column
 from windrow.engine.table import Table
 from windrow.engine.threads import ONE, Threads
@@ -33,6 +35,13 @@ from windrow.windows.base import ROWS, TIME, StepRows, Window
 RANGE = 1 << 15
 #: where keys have so many rows on average, each is looked up, which is faster than to go through all rows
 LOOK_UP = 64
+
+
+class AskingRows(NamedTuple):
+    """Rows that ask: the numbers of their keys, and where they are on the measure that they ask along."""
+
+    key: np.ndarray
+    now: np.ndarray
 
 
 def stepped(plan: Plan, rows: StepRows, columns: Mapping[str, Column], keys: int, threads: Threads) -> Results:
@@ -155,11 +164,42 @@ def answers_by_row(
                 answers.update(passes.slide_in_parts(group, algorithm, mine, begin, window.last_rows, threads))
         else:
             lo, hi = _bounds(plan, window, rows, runs, threads)
-            for group in plan.arrangement.groups:
-                mine = tuple(columns[column] for column in group.columns)
-                answers.update(passes.between_in_parts(group, algorithm, mine, begin, lo, hi, threads))
+            answers = _between(plan, name, columns, begin, lo, hi, threads)
         found[name] = plan.arrangement.finished(answers)
     return found
+
+
+def answers_asked(
+    plan: Plan, rows: StepRows, columns: Mapping[str, Column], asks: Mapping[str, AskingRows], threads: Threads = ONE
+) -> dict[str, dict[str, Answer]]:
+    """For each window by row an answer for each row that asks. The rows are sorted by key.
+
+    `asks`: for each window the rows that ask for it, sorted by key and along the measure that they ask along.
+    """
+    found = {}
+    runs = _stretches(rows.key)[1]
+    for name, window in plan.windows.items():
+        mine, along = asks[name], window.asked_along
+        assert along is not None
+        bounds = partial(_bounds, plan, window, rows, runs, threads)
+        placed = Asks.of(rows.key, rows.measures[along], mine.key, mine.now, bounds, threads)
+        lo, hi = window.asked(placed)
+        answers = _between(plan, name, columns, placed.first, lo, hi, threads)
+        found[name] = plan.arrangement.finished(answers)
+    return found
+
+
+def _between(
+    plan: Plan, window: str, columns: Mapping[str, Column], begin: np.ndarray, lo: np.ndarray, hi: np.ndarray,
+    threads: Threads,
+) -> dict[str, Answer]:  # fmt: skip
+    """The answers of windows from rows lo to hi; those of a key begin at `begin`."""
+    answers: dict[str, Answer] = {}
+    cuts = passes.cut_windows(begin, lo, hi)
+    for group in plan.arrangement.groups:
+        mine = tuple(columns[column] for column in group.columns)
+        answers.update(passes.between_in_parts(group, plan.algorithms[window], mine, lo, hi, cuts, threads))
+    return answers
 
 
 def _stretches(key: np.ndarray) -> tuple[np.ndarray, Runs]:

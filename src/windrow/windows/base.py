@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from windrow.aggregates.base import Aggregate
+from windrow.engine.asking import Asks
 from windrow.engine.cutting import Edges
 from windrow.engine.inputs import Column
 from windrow.engine.table import Table
@@ -93,6 +94,17 @@ class Window:
     def bounds(self, state: WalkState, runs: Runs, rows: StepRows) -> ByRow:
         """For windows by row: the rows of each row's window."""
         raise NotImplementedError
+
+    def asked(self, asks: Asks) -> tuple[np.ndarray, np.ndarray]:
+        """For windows by row: the first row of each asking row's window, and the first one past it."""
+        raise NotImplementedError
+
+    @property
+    def asked_along(self) -> Measure | None:
+        """Along what rows ask: by event time unless it is measured along a column. None: no row can ask."""
+        if type(self).asked is Window.asked:
+            return None
+        return TIME if self.measure.column is None else self.measure
 
     @property
     def measures(self) -> tuple[Measure, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from windrow.aggregates import join
 from windrow.aggregates.base import Aggregate
+from windrow.engine.asking import Asks
 from windrow.engine.inputs import Column
 from windrow.engine.keyed_loops import PolicyRuns
 from windrow.engine.policy_state import PolicyState
@@ -65,6 +66,15 @@ class Policy(Window):
         by_run = np.zeros((4, len(runs.key)), np.int64)
         _by_run(runs, lo, hi, by_run)
         return ByRow(lo, hi, *by_run)
+
+    def asked(self, asks: Asks) -> tuple[np.ndarray, np.ndarray]:
+        """The window as the policy left it after the last row at or before the asking one."""
+        lo = hi = asks.passed(asks.now, True)
+        some = hi > asks.start
+        if some.any():
+            lo = hi.copy()
+            lo[some] = asks.windows()[0][hi[some] - 1]
+        return lo, hi
 
     storable: ClassVar[bool] = True
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from windrow.aggregates.base import Aggregate
+from windrow.engine.asking import Asks
 from windrow.engine.table import Table
 from windrow.engine.walking import BASE, F0, OWN, SIZE, ByRow, E, Entries, F, Runs, WalkState, walker
 from windrow.engine.walks import HIGHEST, LOWEST
@@ -96,6 +97,18 @@ class Trailing(Window):
         facts = span, lowest, left, right, timed and self.range < HIGHEST // 4
         _by_values(facts, runs, values, state.known(), lo, hi, by_run)
         return ByRow(lo, hi, *by_run)
+
+    def asked(self, asks: Asks) -> tuple[np.ndarray, np.ndarray]:
+        """An asking row takes no place: a window of n rows has n rows that count."""
+        left, right = self.closed in ("left", "both"), self.closed in ("right", "both")
+        hi, start = asks.passed(asks.now, right), asks.start
+        if self.measure == ROWS:
+            rows = int(self.range) - 1 + left + right
+            return np.maximum(start, hi - rows), hi
+        span, lowest = self._span(asks.values.dtype)
+        reaches = asks.now >= lowest + span  # else it reaches back beyond every number
+        lo = asks.passed(np.where(reaches, asks.now, lowest + span) - span, not left)
+        return np.minimum(np.where(reaches, lo, start), hi), hi
 
     def _span(self, dtype: np.dtype) -> tuple[int | float, int | float]:
         """The range, and the lowest number, in the measure's type."""

@@ -1,0 +1,74 @@
+"""Rows that ask: where the windows of a second table's rows begin and end among the rows that count.
+
+Both tables are sorted by key, and along a measure within each key. So one walk finds how many rows an asking row has
+passed, in a time that depends on the rows of both and not on the windows. It needs no aggregate: it is compiled once
+for all queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from windrow.engine.threads import ONE, Threads, ranges
+from windrow.engine.walking import walker
+from windrow.engine.walks import measured
+
+#: asking rows that a thread places at a time
+PART = 1 << 18
+
+
+@dataclass(slots=True, eq=False)
+class Asks:
+    """Asking rows beside the rows that count. Run u is a key's: rows begin[u] to end[u], asks first[u] to last[u]."""
+
+    values: np.ndarray  # of rows that count, along the measure
+    now: np.ndarray  # where on the measure rows ask
+    begin: np.ndarray
+    end: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    windows: Callable[[], tuple[np.ndarray, np.ndarray]]  # of rows that count: the first row of each one's, and the end
+    threads: Threads = ONE
+
+    @classmethod
+    def of(
+        cls, keys: np.ndarray, values: np.ndarray, asking: np.ndarray, now: np.ndarray,
+        windows: Callable[[], tuple[np.ndarray, np.ndarray]], threads: Threads = ONE,
+    ) -> Asks:  # fmt: skip
+        """Of rows and asks that are sorted by key: `keys` are those of the rows, `asking` those of the asks."""
+        first = np.flatnonzero(np.append(True, asking[1:] != asking[:-1])) if len(asking) else np.empty(0, np.int64)
+        used = asking[first]
+        begin, end = np.searchsorted(keys, used, "left"), np.searchsorted(keys, used, "right")
+        return cls(values, now, begin, end, first, np.append(first[1:], len(asking)), windows, threads)
+
+    @property
+    def start(self) -> np.ndarray:
+        """For each ask the first row of its key."""
+        return np.repeat(self.begin, self.last - self.first)
+
+    def passed(self, now: np.ndarray, inclusive: bool) -> np.ndarray:
+        """For each ask the first row that is not before `now` (with `inclusive`, nor at it). `now` rises in a run."""
+        values, stops, found = measured(self.values), measured(now), np.empty(len(now), np.int64)
+
+        def part(runs: tuple[int, int]) -> None:
+            mine = slice(*runs)
+            runs_of_both = self.begin[mine], self.end[mine], self.first[mine], self.last[mine]
+            _passed(values, stops, *runs_of_both, inclusive, found)
+
+        size = -(-len(self.first) * PART // max(len(now), 1)) if self.threads.count > 1 else len(self.first)
+        self.threads.map(part, ranges(len(self.first), max(size, 1)))
+        return found
+
+
+@walker
+def _passed(values, now, begin, end, first, last, inclusive, found):
+    for u in range(len(begin)):
+        i, z = begin[u], end[u]
+        for j in range(first[u], last[u]):
+            stop = now[j]
+            while i < z and (values[i] < stop or (inclusive and values[i] == stop)):
+                i += 1
+            found[j] = i
