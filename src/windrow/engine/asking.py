@@ -72,3 +72,34 @@ def _passed(values, now, begin, end, first, last, inclusive, found):
             while i < z and (values[i] < stop or (inclusive and values[i] == stop)):
                 i += 1
             found[j] = i
+
+
+def slices_between(lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(cuts, begin, end): rows cut at every edge of windows lo to hi, which are runs of slices begin to end.
+
+    Neither edge moves back.
+
+    >>> [found.tolist() for found in slices_between(np.array([0, 5, 5]), np.array([5, 5, 9]))]
+    [[0, 5, 9], [0, 1, 1], [1, 1, 2]]
+    """
+    n = len(lo)
+    cuts, begin, end = np.empty(2 * n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    return cuts[: _slices_between(lo, hi, cuts, begin, end)], begin, end
+
+
+@walker
+def _slices_between(lo, hi, cuts, begin, end):
+    i = j = count = 0
+    while j < len(hi):  # all windows begin before the last one ends
+        edge = hi[j]
+        if i < len(lo) and lo[i] < edge:
+            edge = lo[i]
+        cuts[count] = edge
+        while i < len(lo) and lo[i] == edge:
+            begin[i] = count
+            i += 1
+        while j < len(hi) and hi[j] == edge:
+            end[j] = count
+            j += 1
+        count += 1
+    return count

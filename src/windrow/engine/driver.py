@@ -12,14 +12,16 @@ from typing import Any
 from windrow.engine.forms import Form
 
 
-def between(kernel: Any, form: Form) -> Callable:
+def between(kernel: Any, form: Form, lift: Callable | None = None) -> Callable:
     """`run(s, r, f, e, columns, masks, first, lo, hi, out, valid, done)`, closed over an algorithm and an aggregate.
 
     The window holds the rows at positions f to e; row i of the columns is at position first + i. For each answer the
-    window becomes [lo, hi). `done[0]` counts the answers given, so that an error can name its row.
+    window becomes [lo, hi). `done[0]` counts the answers given, so that an error can name its row. `lift` makes a
+    partial of a row; None: as the aggregate does.
     """
     clear, insert, evict, query = kernel.clear, kernel.insert, kernel.evict, kernel.query
-    lift_at, store, mark, no_rows = form.lift_at, form.store, form.mark, empty_window(form)
+    lift_at = form.lift_at if lift is None else lift
+    store, mark, no_rows = form.store, form.mark, empty_window(form)
 
     @form.whole
     def run(s, r, f, e, columns, masks, first, lo, hi, out, valid, done):

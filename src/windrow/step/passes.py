@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from windrow.engine import batch, folding
+from windrow.engine import batch, driver, folding
+from windrow.engine.asking import slices_between
 from windrow.engine.inputs import Column
 from windrow.engine.kernel import CompilationFailed, cached_loop, once
+from windrow.engine.keyed_loops import slice_at
 from windrow.engine.state import WindowState, empty
 from windrow.engine.threads import Threads
+from windrow.engine.walks import ready
 from windrow.step.groups import Answer, Group
 from windrow.swag import ALGORITHMS
 
@@ -71,6 +74,8 @@ def between(
 #: rows of a table that are answered at a time; a part begins with the rows before it that its first window has, which
 #: are few: at most one in WASTE
 PART, WASTE = 1 << 19, 4
+#: where a window comes only every so many rows, the rows between are folded before they go into windows
+SPARSE = 3
 
 
 def slide_in_parts(
@@ -124,9 +129,12 @@ def between_in_parts(
         a, z = bounds
         first, last = int(lo[a]), int(hi[z - 1])
         mine = tuple(c.between(first, last) for c in columns)
-        state = empty(w.algorithm, w.aggregate, form, 1)
         room = tuple(o[a:z] for o in out), tuple(v[a:z] for v in valid)
-        batch.between(state, mine, lo[a:z] - first, hi[a:z] - first, 0, 0, room)
+        begin, end = lo[a:z] - first, hi[a:z] - first
+        if w.form is form and last - first > SPARSE * (z - a):
+            _between_slices(group, w, mine, begin, end, room)
+        else:
+            batch.between(empty(w.algorithm, w.aggregate, form, 1), mine, begin, end, 0, 0, room)
 
     try:
         threads.map(part, list(itertools.pairwise(cuts)))
@@ -135,6 +143,20 @@ def between_in_parts(
     except Exception:
         return between(group, algorithm, columns, lo, hi)
     return group.collected(batch.answered(w.aggregate, form, columns, out, valid))
+
+
+def _between_slices(
+    group: Group, w: WindowState, columns: tuple[Column, ...], lo: np.ndarray, hi: np.ndarray, room: batch.Room
+) -> None:
+    """`batch.between` for fewer windows than rows: what lies between two edges of windows is folded first."""
+    form = group.form
+    cuts, lo, hi = slices_between(lo, hi)
+    slices = fold_sorted(group, batch.arrays(form, columns), cuts)
+    make = partial(driver.between, w.algorithm.kernel(form), form, slice_at(form))
+    run = _kernel(group, (w.algorithm, "between slices"), make)
+    state = empty(w.algorithm, w.aggregate, form, int((hi - lo).max(initial=1)))
+    data = tuple(ready(column) for column in slices)
+    run(state.store, state.registers, 0, 0, data, (), 0, lo, hi, *room, np.zeros(1, np.int64))
 
 
 def cut_windows(begin: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> list[int]:
