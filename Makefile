@@ -5,7 +5,8 @@ READY := $(VENV)/.ready
 DEMO := $(VENV)/.demo
 INSTALL := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: demo test test-slow check bench docs format mutants clean
+.PHONY: demo test quick test-slow check bench docs dist format mutants clean
+PACKAGE ?= query
 
 demo: $(DEMO)  ## the main job, with what it installs itself
 	$(BIN)/python -m examples.demo
@@ -13,6 +14,11 @@ demo: $(DEMO)  ## the main job, with what it installs itself
 test: check  ## static checks, then the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow and not spark'
 	$(BIN)/python -m pytest -m 'spark and not slow'
+
+quick: $(READY)  ## what a change to one package needs, in plain Python: make quick PACKAGE=step
+	$(BIN)/ruff format --check . && $(BIN)/ruff check .
+	WINDROW_COMPILE=never $(BIN)/python -m pytest -x -n 2 --dist worksteal -m 'not slow and not spark' \
+		tests/query/test_quick.py tests/query/test_brute.py $(wildcard tests/$(PACKAGE) src/windrow/$(PACKAGE))
 
 test-slow: $(READY)  ## the long checks
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow and not spark'
@@ -35,6 +41,9 @@ docs: $(READY)  ## the documentation, into site/; a broken link is an error
 	$(BIN)/python docs/draw_windows.py
 	$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+dist: $(READY)  ## wheel and sdist, into dist/
+	$(BIN)/python -m build --outdir dist
 
 format: $(READY)
 	$(BIN)/ruff format .

@@ -1,4 +1,4 @@
-"""Writes the README's tables from the results of `python -m benchmarks`, and copies the picture of peers.
+"""Writes the tables of README.md and docs/speed.md from the results of `python -m benchmarks`; copies a picture.
 
 python docs/update_readme.py [bench-results]
 """
@@ -26,9 +26,20 @@ ON_SPARK = {
     "spark-unkeyed": "trailing ",
     "spark-stream": "stream, sliding, ",
 }
+#: the cases that the README shows; docs/speed.md has all
+IN_README = (
+    ("spark-periodic", "10 min every minute"),
+    ("spark-periodic", "1440 min every minute"),
+    ("spark-rows", "max, 1,000 rows"),
+    ("spark-udaf", "1,000 rows"),
+    ("spark-keys", "1,000,000 keys of 10 rows"),
+    ("spark-unkeyed", "24 h, no key"),
+    ("spark-stream", "60 min every minute, 10 keys"),
+    ("spark-stream", "1440 min every minute, 10 keys"),
+)
 
 
-def against_spark(folder: Path) -> str:
+def against_spark(folder: Path, only: tuple[tuple[str, str], ...] | None = None) -> str:
     """Medians of all repetitions, a line for each case and each way of Spark's; ratios within a repetition."""
     lines = ["| rows, and what is asked | windrow | Spark's own way | its | windrow is |", "|---|---|---|---|---|"]
     for name, kind in ON_SPARK.items():
@@ -39,6 +50,8 @@ def against_spark(folder: Path) -> str:
                 costs[row["case"]][row["way"]][int(row["repetition"])] = float(row["us_a_row"])
                 given[row["case"], row["way"]] = int(row["rows"])
         for case, ways in costs.items():
+            if only is not None and (name, case) not in only:
+                continue
             ours = ways.pop("windrow")
             for way, theirs in ways.items():
                 if way.startswith("windrow"):
@@ -54,10 +67,49 @@ def against_spark(folder: Path) -> str:
                     f"| {times}x as fast{spread} |"
                 )
     lines.append("")
-    lines.append(
-        "‡ from a part of the rows, since all would take too long. Medians of one run on a shared 2-core machine."
-    )
+    lines += PART
     return "\n".join(lines)
+
+
+#: what is said below a table
+PART = (
+    "‡ measured on a part of the rows, because all of them would take too long.",
+    "Medians of one run on a shared 2-core machine.",
+)
+
+
+def as_users_call_them(path: Path) -> str:
+    """Medians of all repetitions, a line for each case of the experiment `queries`, a column for each library."""
+    taken: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    parts: set[tuple[str, str]] = set()
+    with path.open() as file:
+        found = list(csv.DictReader(file))
+    most = max(int(row["rows"]) for row in found)
+    for row in found:
+        taken[row["case"]][row["library"]].append(float(row["seconds"]))
+        if int(row["rows"]) < most:
+            parts.add((row["case"], row["library"]))
+    peers = [name for name in dict.fromkeys(row["library"] for row in found) if name != "windrow"]
+    names = {"polars": "Polars", "duckdb": "DuckDB"}
+    lines = ["| seconds per million rows | windrow | " + " | ".join(names.get(p, p) for p in peers) + " |"]
+    lines.append("|---" * (len(peers) + 2) + "|")
+    for case, own in taken.items():
+        medians = {name: statistics.median(values) for name, values in own.items()}
+        cells = [
+            figure(medians[name]) + ("‡" if (case, name) in parts else "") if name in medians else "–" for name in peers
+        ]
+        lines.append(f"| {case} | **{figure(medians['windrow'])}** | " + " | ".join(cells) + " |")
+    version, versions = found[0]["windrow"], found[0]["peers"].replace("; ", ", ")
+    return "\n".join(
+        [
+            *lines,
+            "",
+            f"{most:,} rows in time order, 100 keys, all cores; sum and max, or a Python function of the window.",
+            f"Medians of one run of `python -m benchmarks queries` on a shared 2-core machine: windrow {version},",
+            f"{versions}.",
+            "‡ measured on a part of the rows. –: no such call.",
+        ]
+    )
 
 
 def against_peers(path: Path) -> str:
@@ -91,10 +143,10 @@ def against_peers(path: Path) -> str:
         ratio = "no peer" if best is None else f"{ours / best:.2f}x"
         lines.append(f"| {aggregate} | {window:,} | **{ours:,.3g}** | " + " | ".join(cells) + f" | {ratio} |")
     lines.append("")
-    lines.append(
-        "† fails the history test: what has left the window (1e300, inf or NaN) is still in later answers. "
-        f"A plain copy of the column: {statistics.median(copies):,.0f}. "
-        f"{rows:,} rows, medians of one run on a shared 2-core machine."
+    lines += (
+        "† fails the history test: a value that has left the window (1e300, inf or NaN) is still in later answers.",
+        f"A plain copy of the column: {statistics.median(copies):,.0f}.",
+        f"{rows:,} rows, medians of one run on a shared 2-core machine.",
     )
     return "\n".join(lines)
 
@@ -108,9 +160,13 @@ def between(text: str, name: str, content: str) -> str:
 
 def main(folder: str = "bench-results") -> None:
     results = ROOT / folder
-    readme = ROOT / "README.md"
-    text = between(readme.read_text(), "spark", against_spark(results))
-    readme.write_text(between(text, "peers", against_peers(results / "peers.csv")))
+    readme, speed = ROOT / "README.md", ROOT / "docs" / "speed.md"
+    queries = as_users_call_them(results / "queries.csv")
+    text = between(readme.read_text(), "spark", against_spark(results, IN_README))
+    readme.write_text(between(text, "queries", queries))
+    text = between(speed.read_text(), "spark", against_spark(results))
+    text = between(text, "peers", against_peers(results / "peers.csv"))
+    speed.write_text(between(text, "queries", queries))
     shutil.copy(results / "peers.png", ROOT / "docs" / "images" / "peers.png")
 
 

@@ -35,6 +35,7 @@ COLUMNS = {
     "log-cost": {"window", "ns_a_row"},
     "memory": {"kind", "algorithm", "bytes"},
     "peers": {"kind", "library", "mrows"},
+    "queries": {"case", "library", "rows", "seconds", "agrees"},
     "keys": {"keys", "mrows"},
     "pushes": {"case", "held", "rows", "micros"},
     "tables": {"case", "keys", "threads", "rows", "mrows"},

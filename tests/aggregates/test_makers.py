@@ -123,8 +123,8 @@ def extend(a, b):
     [
         (own(combine=lambda a, b: a - b, identity=0), "not associative"),
         (own(combine=lambda a, b: (a + b) / 2, identity=0), "not associative"),
-        (own(combine=max, identity=0), "identity=0 is none"),
-        (own(combine=lambda a, b: a + b, identity=1), "identity=1 is none"),
+        (own(combine=max, identity=0), "identity=0 is not neutral"),
+        (own(combine=lambda a, b: a + b, identity=1), "identity=1 is not neutral"),
         (own(lambda x: [x], extend, identity=[]), "changes its arguments"),
         (own(lambda x: (x,), lambda a, b: a + b, identity=(), commutative=True), "not commutative"),
         (own(combine=lambda a, b: a + b, identity=0, selective=True), "neither of its arguments"),

@@ -110,14 +110,14 @@ class _Trial:
             ("combine(identity, x) is not x", (neutral, partial)),
             ("combine(x, identity) is not x", (partial, neutral)),
         ):
-            self.expect(f"identity={neutral!r} is none: {words}", [row], self.combine(*pair, [row]), partial)
+            self.expect(f"identity={neutral!r} is not neutral: {words}", [row], self.combine(*pair, [row]), partial)
 
     def associative(self, a: tuple, b: tuple, c: tuple) -> None:
         rows = [a[0], b[0], c[0]]
         left = self.combine(self.combine(a[1], b[1], rows), c[1], rows)
         right = self.combine(a[1], self.combine(b[1], c[1], rows), rows)
         self.expect(
-            "combine is not associative: combine(combine(a, b), c) is not combine(a, combine(b, c))",
+            "combine is not associative: combine(combine(a, b), c) differs from combine(a, combine(b, c))",
             rows,
             left,
             right,
@@ -130,10 +130,10 @@ class _Trial:
         rows = [a[0], b[0]]
         both = self.combine(a[1], b[1], rows)
         if self.aggregate.commutative:
-            words = "combine is not commutative, and commutative=True says so: combine(a, b) is not combine(b, a)"
+            words = "combine is not commutative, but commutative=True: combine(a, b) differs from combine(b, a)"
             self.expect(words, rows, both, self.combine(b[1], a[1], rows))
         if self.aggregate.selective and not (self.same(both, a[1]) or self.same(both, b[1])):
-            self.refuse("combine gives neither of its arguments, and selective=True says so", rows, both, (a[1], b[1]))
+            self.refuse("combine returns neither of its arguments, but selective=True", rows, both, (a[1], b[1]))
         if self.aggregate.core_inverse is not None:
             rest = self.aggregate.core_inverse(both, a[1])
             self.expect("inverse(combine(a, b), a) is not b", rows, rest, b[1], both, a[1])
