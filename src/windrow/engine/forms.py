@@ -38,6 +38,8 @@ class Form:
     lift_at: Callable  # (columns, masks, i) -> partial
     store: Callable  # (out, i, partial): the answer
     mark: Callable  # (valid, i, partial): whether there is one
+    lift: Callable = plain  # (*row) -> partial, and
+    lower: Callable = plain  # partial -> answer, of a plain form
     cut: Callable | None = None  # rows of partials
     take: Callable | None = None  # rows of the input
     whole: Callable = plain
@@ -70,14 +72,11 @@ class Form:
 def plain_form(aggregate: Aggregate, counted: bool = False) -> Form:
     """Partials are objects, None the identity. `counted` pairs each with its number of rows, for inverses."""
     journal = Journal()
-    combine, inverse, lift, lower = (
-        aggregate.monoid_combine,
-        None,
-        aggregate.monoid_lift,
-        aggregate.monoid_lower,
-    )
     if counted:
         combine, inverse, lift, lower = counted_monoid(aggregate)
+    else:
+        combine, inverse = _with_identity(aggregate.core_combine), None
+        lift, lower = aggregate.monoid_lift, aggregate.monoid_lower
     if aggregate.combines is not None:
         combine = _tallied(combine, aggregate)
 
@@ -93,9 +92,20 @@ def plain_form(aggregate: Aggregate, counted: bool = False) -> Form:
         pass
 
     return Form(
-        combine, None, inverse, operator.getitem, journal.put, journal.put, plain, lift_at, store, mark,
+        combine, None, inverse, operator.getitem, journal.put, journal.put, plain, lift_at, store, mark, lift, lower,
         outputs=(None,), checked=(False,), journal=journal,
     )  # fmt: skip
+
+
+def _with_identity(core: Callable) -> Callable:
+    """`Aggregate.monoid_combine` as a closure, which is called faster than a method."""
+
+    def combine(older, newer):
+        if older is None:
+            return newer
+        return older if newer is None else core(older, newer)
+
+    return combine
 
 
 def _tallied(combine: Callable, aggregate: Aggregate) -> Callable:

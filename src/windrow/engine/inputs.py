@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -179,8 +180,14 @@ def from_objects(given: Any) -> tuple[np.ndarray, np.ndarray | None]:
     return object_array(listed), mask
 
 
-def python_values(values: Iterable[Any]) -> list:
+#: types of values that are Python's own already
+_PYTHONS = frozenset((float, int, str, bool, NoneType))
+
+
+def python_values(values: Sequence[Any]) -> Sequence[Any]:
     """NumPy's numbers as Python's own, which do not wrap; times and durations stay NumPy's, as in columns."""
+    if type(values) is tuple and len(values) == 1 and type(values[0]) in _PYTHONS:  # the usual row by hand
+        return values
     return [
         value.item() if isinstance(value, np.generic) and not isinstance(value, TIMES) else value for value in values
     ]

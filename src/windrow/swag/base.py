@@ -49,6 +49,7 @@ class Swag(Enforcing):
     counted: ClassVar[bool]
     plain_only: ClassVar[bool]
     fused: ClassVar[bool]
+    endless: ClassVar[bool]
 
     capacity: int
     s: Store
@@ -58,7 +59,7 @@ class Swag(Enforcing):
         super().__init_subclass__(**options)
         record = vars(cls).get("algorithm")
         if record is not None:
-            for name in ("card", "registers", "name", "partial_registers", "counted", "plain_only", "fused"):
+            for name in ("card", "registers", "name", "partial_registers", "counted", "plain_only", "fused", "endless"):
                 setattr(cls, name, getattr(record, name))
             for name in ("kernel", "layout"):
                 setattr(cls, name, staticmethod(getattr(record, name)))
@@ -69,9 +70,9 @@ class Swag(Enforcing):
         if capacity < 1:
             raise OptionError(f"capacity must be at least 1, not {capacity}")
         self.of = self.accept(aggregate)
+        self._holding = False  # the journal, over several operations
         self._start(None, capacity)
         self.carry = batch.Carry()
-        self._holding = False  # the journal, over several operations
         self._known: tuple[Any, Any] | None = None  # registers and partial of the last query, until something changes
         self._sample: list[tuple] | None = None if aggregate.builtin else []
 
@@ -96,18 +97,19 @@ class Swag(Enforcing):
         if self._sample is not None:
             self._try_laws(row)
         partial = self._lift(row)
-        if len(self) == self.capacity:
+        if self.k.size(self.r) == self.capacity:
             self._grow(2 * self.capacity)
         self.r = self._step(self.k.insert, partial)
 
     def evict(self) -> None:
         """Drops the oldest row; IndexError where there is none."""
-        if not len(self):
+        if not self.k.size(self.r):
             raise IndexError("evict from an empty window")
         self._become(None)
         before = self.r
         self.r = self._step(self.k.evict)
-        self._let_go(before)
+        if self.endless:
+            self._let_go(before)
 
     def query(self) -> Any:
         """The aggregate of the window, oldest to newest."""
@@ -270,6 +272,7 @@ class Swag(Enforcing):
                 return None if partial is None else load(partial)
 
             self.s = Store([loaded(p) for p in vals], [loaded(p) for p in aggs], links, capacity - 1)
+        self._as_objects = False
         fields = zip(self.registers._fields, registers, strict=True)
         self.r = self.registers(*(loaded(v) if n in self.partial_registers else v for n, v in fields))
         self.capacity = capacity
@@ -281,6 +284,7 @@ class Swag(Enforcing):
         if not hasattr(self, "form") or state.form is not self.form:
             self._use(state.form)
         self._known = None
+        self._as_objects = False
         self.s, self.r, self.capacity = state.store, state.registers, state.capacity
 
     def _after_batch(self, state: WindowState) -> None:
@@ -293,6 +297,7 @@ class Swag(Enforcing):
 
     def _use(self, form: Form) -> None:
         self.form = form
+        self._as_objects = False
         self.m, kernel = by_hand(self.algorithm, form)
         self.k: Any = kernel  # Any: some have more than every kernel has
 
@@ -310,21 +315,25 @@ class Swag(Enforcing):
 
     def _lift(self, row: tuple) -> Any:
         self._become(None)
-        return self.form.lift_at(tuple((value,) for value in python_values(row)), (None,) * len(row), 0)
+        return self.form.lift(*python_values(row))
 
     def _query(self) -> Any:
         """The window's partial; asked again while nothing has changed, without a combine."""
-        self._check_not_asking()
-        if self._known is None or self._known[0] is not self.r:
+        if self._asking:
+            self._check_not_asking()
+        known = self._known
+        if known is None or known[0] is not self.r:
             partial = self._combined()
-            self._known = self.r, partial
-        return self._known[1]
+            self._known = known = self.r, partial
+        return known[1]
 
     def _combined(self) -> Any:
         self._become(None)
-        return self._step(self.k.query) if len(self) else self.form.identity
+        return self._step(self.k.query) if self.k.size(self.r) else self.form.identity
 
     def _answer(self, partial: Any) -> Any:
+        if not self.form.compiled:
+            return self.form.lower(partial)
         out, valid = (tuple([start] for _ in self.m.outputs) for start in (None, True))
         if self.form.compiled and not self.form.own:  # NumPy's numbers divide by zero as compiled code does
             partial = tuple(np.float64(number) if isinstance(number, float) else number for number in partial)
@@ -336,19 +345,19 @@ class Swag(Enforcing):
 
     def _step(self, operation: Callable, *arguments: Any) -> Any:
         """Runs one operation; one that raises leaves no trace."""
-        self._check_not_asking()
-        journal = self.form.journal
-        assert journal is not None
+        if self._asking:
+            self._check_not_asking()
         self._known = None
-        start = len(journal.undo)
+        undo = self.form.journal.undo
+        start = len(undo)
         try:
-            return operation(self.s, self.r, *arguments)
+            done = operation(self.s, self.r, *arguments)
         except BaseException:
-            journal.rollback(start)
+            self.form.journal.rollback(start)
             raise
-        finally:
-            if not self._holding:
-                journal.undo.clear()
+        if not self._holding:
+            undo.clear()
+        return done
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -370,7 +379,7 @@ class Swag(Enforcing):
 
     def _let_go(self, before: Any) -> None:
         """Drops what evictions since the registers were `before` have left in the slots."""
-        if self.algorithm.endless and not self._holding:
+        if self.endless and not self._holding:
             self.algorithm.drop(self.s, before, self.r)
 
     def _grow(self, capacity: int) -> None:
@@ -379,7 +388,10 @@ class Swag(Enforcing):
 
     def _become(self, form: Form | None) -> None:
         """Carries the window over into another form; None: objects."""
-        self._check_not_asking()
+        if self._asking:
+            self._check_not_asking()
+        if form is None and self._as_objects:
+            return
         algorithm = self.algorithm
         if form is None and (algorithm.endless or (self.form.compiled and algorithm.rebuild is None)):
             if not isinstance(self.s.vals, Paged):
@@ -388,6 +400,7 @@ class Swag(Enforcing):
             self._take(
                 converted(self.state, form) if form is None or not is_open(self.state) else closed(self.state, form)
             )
+        self._as_objects = form is None
 
     def _saved(self) -> tuple:
         """All of the state, to come back to."""
