@@ -348,12 +348,14 @@ class Swag(Enforcing):
         if self._asking:
             self._check_not_asking()
         self._known = None
-        undo = self.form.journal.undo
+        journal = self.form.journal
+        assert journal is not None
+        undo = journal.undo
         start = len(undo)
         try:
             done = operation(self.s, self.r, *arguments)
         except BaseException:
-            self.form.journal.rollback(start)
+            journal.rollback(start)
             raise
         if not self._holding:
             undo.clear()
