@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,6 +62,34 @@ class Asks:
         size = -(-len(self.first) * PART // max(len(now), 1)) if self.threads.count > 1 else len(self.first)
         self.threads.map(part, ranges(len(self.first), max(size, 1)))
         return found
+
+
+class LiveAsks(NamedTuple):
+    """Asks of a live query: run u is key[u]'s, asks first[u] to last[u], and rows begin[u] to end[u] that wait."""
+
+    key: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    now: np.ndarray  # where on the measure rows ask
+    values: np.ndarray  # of rows that wait, along the measure
+    until: Any  # how far the measure has come, as far as that is known of all keys
+
+    def passed(self, inclusive: bool) -> np.ndarray:
+        """For each ask how many of its key's rows that wait are before it (or at it)."""
+        found = np.empty(len(self.now), np.int64)
+        _passed(
+            measured(self.values), measured(self.now), self.begin, self.end, self.first, self.last, inclusive, found
+        )
+        return found - np.repeat(self.begin, self.last - self.first)
+
+
+class Refused(NamedTuple):
+    """An ask that the state cannot answer any more, and the oldest place on the measure that it can be asked at."""
+
+    ask: int
+    oldest: Any
 
 
 @walker

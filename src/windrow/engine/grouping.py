@@ -19,6 +19,8 @@ from windrow.errors import WindrowError
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 #: rows of which a thread numbers the keys, at least
 PART = 1 << 19
+#: fewer rows are sorted by NumPy
+FEW = 1 << 14
 #: a table of this many slots is small enough to be indexed by the key itself
 DIRECT = 1 << 16
 
@@ -229,7 +231,7 @@ def order_of(codes: np.ndarray, times: np.ndarray | None) -> np.ndarray | None:
     if codes[0] == codes[-1] and (n < 3 or not (codes != codes[0]).any()):
         if times is None or not (times[1:] < times[:-1]).any():
             return None
-        return np.argsort(times, kind="stable")
+        return np.argsort(times, kind="stable") if n < FEW else sorted_positions(measured(times))
     most = int(codes.max())
     if most < 4 * n:
         return order(codes, most + 1, times)

@@ -14,7 +14,7 @@ from windrow.engine.keyed_access import SPARE, Access
 from windrow.engine.keyed_loops import empty_window
 
 
-def _answered(form: Form, traverse: Callable[[], Callable]) -> Callable:
+def ranges_answered(form: Form, traverse: Callable[[], Callable]) -> Callable:
     """(s, r, e, lo, n, i, out, valid): the windows of row i, of which the j-th begins with row lo[j * n + i]."""
     answer, no_rows = traverse(), empty_window(form)
     store, mark = form.store, form.mark
@@ -38,7 +38,7 @@ def by_ranges(form: Form, kernel: Any, access: Access, traverse: Callable[[], Ca
     `lo` is that of all windows, one behind the other, the longest first; so are the answers.
     """
     clear, insert, evict = kernel.clear, kernel.insert, kernel.evict
-    lift, answered = form.lift_at, _answered(form, traverse)
+    lift, answered = form.lift_at, ranges_answered(form, traverse)
     opened, load, save, store_of, full = access
 
     @form.whole
@@ -85,7 +85,7 @@ def by_ranges_waiting(
     """The same where rows wait, as in `keyed_loops.by_row_waiting`."""
     clear, insert, evict = kernel.clear, kernel.insert, kernel.evict
     queue_insert, queue_evict = queue.insert, queue.evict
-    lift, get, answered = form.lift_at, form.get, _answered(form, traverse)
+    lift, get, answered = form.lift_at, form.get, ranges_answered(form, traverse)
     opened, load, save, store_of, full = access
     queue_opened, queue_load, queue_save, queue_store, queue_full = queue_access
 

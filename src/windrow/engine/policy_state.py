@@ -89,6 +89,10 @@ class PolicyState(WalkState):
         """How many rows each key had: its tree is in one of the two."""
         return _rows(self.plain, keys) + (0 if self.columns is None else _rows(self.columns, keys))
 
+    def sizes(self, keys: np.ndarray) -> np.ndarray:
+        """How many rows are in the window of each key."""
+        return _sizes(self.plain, keys) + (0 if self.columns is None else _sizes(self.columns, keys))
+
     def _form(self, columns: Mapping[str, Column], nullable: bool) -> Form | None:
         """Columns of numbers, where the policy may be compiled."""
         if not isinstance(self.evict, FunctionType) or key_of(self.evict) is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,19 +20,20 @@ from windrow.step.tables import AskingRows
 from windrow.windows.base import TIME, Measure
 
 
-def check_askable(query: Query, at_time: str | None) -> None:
-    """Refuses a query whose windows no row can ask for."""
+def check_askable(query: Query, at_time: str | None, live: bool = False) -> None:
+    """Refuses a query whose windows no row can ask for. Live, rows may ask without a time: after all that have come."""
+    at = "live.at" if live else "at="
     for name, window in query.windows.items():
         called = f"window '{name}' ({window})" if query.named else str(window)
         if not window.per_row:
             raise Unsupported(
-                f"at= asks windows that report with each row, such as win.trailing, and {called} reports once"
+                f"{at} asks windows that report with each row, such as win.trailing, and {called} reports once"
             )
         if window.asked_along is None:
-            raise Unsupported(f"at= cannot ask {called}; win.trailing and win.policy can be asked")
-        if window.asked_along == TIME and query.time is None:
+            raise Unsupported(f"{at} cannot ask {called}; win.trailing and win.policy can be asked")
+        if window.asked_along == TIME and query.time is None and not live:
             raise WindrowError(f"at= asks {called} by event time; name the column of the events, such as time='ts'")
-    if query.changes_only:
+    if query.changes_only and not live:
         raise WindrowError("at= gives a result for each row that asks, and changes_only=True leaves some out")
     if at_time is not None and query.time is None:
         raise WindrowError("at_time is about event time; name the column of the events, such as time='ts'")
@@ -95,9 +95,10 @@ def read_asking(query: Query, events: Intake, frame: Frame, at_time: str | None)
             refuse_to_guess(time, times)
         there[TIME] = timed
     for measure in along:
-        column = numbers(frame.column(measure.column or ""))
-        measures[measure] = _along(query, measure, column, events.measures[measure].dtype)
-        there[measure] = _both(has_place(column), timed)
+        dtype = events.measures[measure].dtype
+        measures[measure], there[measure] = place_along(
+            query, measure, frame.column(measure.column or ""), dtype, timed
+        )
     there = {measure: None if mask is None or mask.all() else mask for measure, mask in there.items()}
     lacks = [~mask for mask in there.values() if mask is not None]
     rejected = np.logical_or.reduce(lacks) if lacks else np.zeros(0, bool)
@@ -175,16 +176,18 @@ def in_unit(name: str, times: Times, known: Times) -> np.ndarray:
     return values // 1000
 
 
-def _along(query: Query, measure: Measure, column: Column, dtype: np.dtype) -> np.ndarray:
-    """Where rows are along a column, in the type of the events' values."""
+def place_along(
+    query: Query, measure: Measure, column: Column, dtype: np.dtype, timed: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Where rows are along a column, in the type of the events' values, and which have a place there and a time."""
+    column = numbers(column)
     measure_dtype(query, measure, column)
-    values: Any = column.values
+    values, there = column.values, has_place(column)
     if dtype.kind == "i" and values.dtype.kind == "f":
-        there = has_place(column)
         whole = np.where(True if there is None else there, values, 0.0)
         if (whole != np.floor(whole)).any() or (np.abs(whole) > 2**53).any():
             raise WindrowError(
                 f"at=: column '{measure.column}' has fractions, and the events' values are whole; make both floats"
             )
         values = whole
-    return values.astype(dtype, copy=False)
+    return values.astype(dtype, copy=False), _both(there, timed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -176,16 +176,16 @@ class Batch:
         slices = of_table(plan, rows.key, rows.size, times, rows.column, self.threads)
         return [] if slices is None else [stepped_over(plan, slices, rows.size, self.threads)]
 
-    def _rows(self, ordered: Ordered) -> tuple[StepRows, dict[str, Column]]:
-        """The rows of a step, and what the aggregates read."""
-        measures = {m: ordered.pick(values) for m, values in self.intake.measures.items() if self._measured(m)}
+    def _rows(self, ordered: Ordered, along: Collection[Measure] = ()) -> tuple[StepRows, dict[str, Column]]:
+        """The rows of a step, and what the aggregates read. `along`: measures that rows ask along."""
+        looked_at = [m for m in self.intake.measures if m in along or self._measured(m)]
+        measures = {m: ordered.pick(self.intake.measures[m]) for m in looked_at}
         columns = {name: ordered.column(name) for name in self.arrangement.columns()}
         return StepRows(ordered.key, measures, ordered.readable()), columns
 
     def _measured(self, measure: Measure) -> bool:
         """Whether a window looks at this measure."""
-        looked_at = (measure in w.measures or measure == w.asked_along for w in self.windows.values())
-        return any(looked_at) or any(w.edges_in_time and measure == TIME for w in self.windows.values())
+        return any(measure in w.measures or (w.edges_in_time and measure == TIME) for w in self.windows.values())
 
     def _told(self, answers: Mapping[str, Answer]) -> dict[str, Answer]:
         """Answers that can be compared: equal labels have equal numbers, whatever row they are from."""
@@ -237,7 +237,7 @@ class Batch:
             along = {name: window.asked_along or TIME for name, window in windows.items()}
             placed = {measure: asking.sorted(measure) for measure in set(along.values())}
             asks = {name: placed[measure][0] for name, measure in along.items()}
-            for window, answers in answers_asked(plan, *self._rows(ordered), asks, self.threads).items():
+            for window, answers in answers_asked(plan, *self._rows(ordered, placed), asks, self.threads).items():
                 for name, answer in answers.items():
                     unsorted = asking.unsorted(answer, placed[along[window]][1])
                     columns[names[window, name]] = output(unsorted, self.frame)

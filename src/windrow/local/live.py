@@ -14,10 +14,11 @@ from windrow import frames
 from windrow.engine.inputs import Column, object_array
 from windrow.engine.kernel import compiling
 from windrow.errors import StoreError, WindrowError
-from windrow.frames import Frame, Output, Values
+from windrow.frames import Frame, Output, Type, Values
 from windrow.local.door import FOREVER, Door, as_columns
 from windrow.local.intake import column_measures, measure_dtype
 from windrow.local.labels import Labels
+from windrow.local.live_asking import asked
 from windrow.local.ordering import OrderedRows, Readable
 from windrow.local.results import LastAnswers, changed, nothing, result_names, some, table
 from windrow.local.schema import Schema
@@ -60,6 +61,7 @@ class Live:
         self.closed = False
         self.template: Frame = frames.read({})  # the frame of the last push: results are of its kind
         self.schema: Schema | None = None  # their types, told by the query and the types of the first columns
+        self.asked_types: tuple[Schema, dict[str, Type]] | None = None  # of answers to rows that ask
         self._out: tuple[Frame, np.ndarray, np.ndarray] | None = None  # its rows that were late, or rejected
         self._back: Held | None = None  # rows that the last step rejected, some of which may have waited for it
         self.door = Door(query)
@@ -129,6 +131,25 @@ class Live:
         self._counts[2] += len(late)
         self._counts[3] += len(rejected)
         return self._results(admitted)
+
+    @in_turn
+    def at(self, rows: Any) -> Any:
+        """Answers rows that ask, over all rows that have come, those that wait included. Nothing changes.
+
+        They have the columns `by` and a time (or what windows are measured on). They come back with all their columns,
+        then the aggregates. A dict of single values is one row. Windows only move on: a key can be asked from its
+        newest row on that the watermark has passed, or from the watermark on.
+
+        >>> import windrow
+        >>> from windrow import agg, win
+        >>> live = windrow.Query(time="t", by="k", windows=win.trailing("5 us"), aggregates={"n": agg.count()}).open()
+        >>> _ = live.push({"t": [1, 4], "k": ["a", "a"]})
+        >>> live.at({"t": [6, 8, 6], "k": ["a", "a", "b"]})["n"].tolist()
+        [1, 1, 0]
+        """
+        self._check_open()
+        self._commit()
+        return compiling(self.query.compile, asked, self, frames.read(as_columns(rows)))
 
     @in_turn
     def advance(self, when: Any) -> Any:

@@ -35,7 +35,12 @@ class Plan:
 
     def spelled(self, window: Window, edge: Any) -> str:
         """Where a window begins or ends, as a person writes it."""
-        if self.stamps is None or not (window.measure == TIME or window.edges_in_time):
+        in_time = window.measure == TIME or window.edges_in_time
+        return self.told(TIME if in_time else window.measure, edge)
+
+    def told(self, measure: Measure | None, edge: Any) -> str:
+        """A place on a measure, as a person writes it."""
+        if self.stamps is None or measure != TIME:
             return str(edge)
         unit: Any = self.stamps
         day, clock = str(np.datetime64(int(edge), unit)).split("T")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from windrow.engine.due import Due
 from windrow.engine.forms import Form, plain_form
 from windrow.engine.keyed import KeyedWindows
+from windrow.engine.keyed_asks import by_ask, by_ask_waiting, newest
 from windrow.engine.keyed_loops import by_row, by_row_waiting, shared, slice_at, sliced
-from windrow.engine.keyed_ranges import by_ranges, by_ranges_waiting
+from windrow.engine.keyed_ranges import by_ranges, by_ranges_waiting, ranges_answered
 from windrow.engine.table import Table, bits
 from windrow.engine.walking import WalkState
 from windrow.engine.walks import HIGHEST, LOWEST
@@ -46,6 +48,7 @@ class GroupState:
             self.queue = KeyedWindows(table, form, ALGORITHMS["recalculate"].algorithm)
         self.parts = [self.windows] if self.queue is None else [self.windows, self.queue]
         self._loops: dict[bool, Callable] = {}
+        self._asks: Callable | None = None
 
     def loop(self, over_slices: bool) -> Callable:
         """The loop that takes rows through the windows, or slices that were folded elsewhere."""
@@ -72,6 +75,20 @@ class GroupState:
         if queue is not None:
             return windows.loop("by row, waiting", by_row_waiting, *waiting)
         return windows.loop("by row", by_row)
+
+    def asks(self) -> Callable:
+        """The loop that answers rows that ask."""
+        if self._asks is None:
+            windows = self.windows
+            make = by_ask if self.queue is None else by_ask_waiting
+            waiting = () if self.queue is None else (self.queue.access(),)
+            if self.shared:
+                answered = partial(ranges_answered, windows.form, lambda: traverse(windows.form))
+            else:
+                answered = partial(newest, windows.form, windows.kernel)
+            name = f"by ask{', ranges' if self.shared else ''}{', waiting' if waiting else ''}"
+            self._asks = windows.loop(name, make, answered, *waiting)
+        return self._asks
 
 
 def _form_for(group: Group, algorithm: str) -> Form:

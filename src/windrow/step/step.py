@@ -276,8 +276,8 @@ def _answers(
         out, valid = group.room(len(wins.at))
         data = given.data(kept.windows, group, g)
         loop = kept.loop(given.slices is not None)
-        all_given = (*_given(kept.windows, *positions), *data, out, valid)
-        _looped(kept, loop, all_given, np.array([0, -1, 0, 0]), where, group)
+        all_given = (*given_arrays(kept.windows, *positions), *data, out, valid)
+        looped(kept, loop, all_given, np.array([0, -1, 0, 0]), where, group)
         answers.update(group.answers(out, valid))
     return answers
 
@@ -303,9 +303,9 @@ def _by_row(
         if kept.queue is not None:
             kept.queue.begin(runs.key, first.waiting + 1, keep)
         out, valid = group.room(len(lo))
-        ranges = _given(kept.windows, stretches, lo, first.hi)
+        ranges = given_arrays(kept.windows, stretches, lo, first.hi)
         all_given = (*ranges, *given.data(kept.windows, group, g), out, valid)
-        _looped(kept, kept.loop(False), all_given, np.array([0, -1]), lambda i: where(first, i), group)
+        looped(kept, kept.loop(False), all_given, np.array([0, -1]), lambda i: where(first, i), group)
         answers.update(group.answers(out, valid))
     if len(ring) == 1:
         return {ring[0]: plan.arrangement.finished(answers)}
@@ -315,14 +315,14 @@ def _by_row(
     }
 
 
-def _given(windows: KeyedWindows, *arrays: np.ndarray | tuple[np.ndarray, ...]) -> tuple:
+def given_arrays(windows: KeyedWindows, *arrays: np.ndarray | tuple[np.ndarray, ...]) -> tuple:
     """Arrays as the loop takes them: plain Python wants lists."""
     if windows.form.compiled:
         return arrays
     return tuple(type(a)(*(column.tolist() for column in a)) if isinstance(a, tuple) else a.tolist() for a in arrays)
 
 
-def _looped(
+def looped(
     kept: GroupState, loop: Callable, given: tuple, at: np.ndarray, where: Callable[[int], str], of: Group
 ) -> None:
     """Runs a loop to its end, with more log where it asks for it; an error names the window, and what was read."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from windrow.aggregates.base import Aggregate
-from windrow.engine.asking import Asks
+from windrow.engine.asking import Asks, LiveAsks, Refused
 from windrow.engine.cutting import Edges
 from windrow.engine.inputs import Column
 from windrow.engine.table import Table
@@ -97,6 +97,10 @@ class Window:
 
     def asked(self, asks: Asks) -> tuple[np.ndarray, np.ndarray]:
         """For windows by row: the first row of each asking row's window, and the first one past it."""
+        raise NotImplementedError
+
+    def asked_live(self, state: WalkState, asks: LiveAsks, rows: StepRows) -> tuple[np.ndarray, np.ndarray] | Refused:
+        """The same of a live query, by the rows' numbers in their keys. `rows` wait: a step is to be taken back."""
         raise NotImplementedError
 
     @property

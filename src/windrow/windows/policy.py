@@ -10,7 +10,7 @@ import numpy as np
 
 from windrow.aggregates import join
 from windrow.aggregates.base import Aggregate
-from windrow.engine.asking import Asks
+from windrow.engine.asking import Asks, LiveAsks, Refused
 from windrow.engine.inputs import Column
 from windrow.engine.keyed_loops import PolicyRuns
 from windrow.engine.policy_state import PolicyState
@@ -75,6 +75,21 @@ class Policy(Window):
             lo = hi.copy()
             lo[some] = asks.windows()[0][hi[some] - 1]
         return lo, hi
+
+    def asked_live(self, state: WalkState, asks: LiveAsks, rows: StepRows) -> tuple[np.ndarray, np.ndarray] | Refused:
+        """The same: the policy runs over the rows that wait."""
+        assert isinstance(state, PolicyState)
+        size, count = asks.last - asks.first, state.rows(asks.key)
+        behind = np.flatnonzero(asks.now < asks.until)
+        for i in behind[np.repeat(count > 0, size)[behind]][:1].tolist():
+            return Refused(i, asks.until)
+        first, passed = np.repeat(count - state.sizes(asks.key), size), asks.passed(True)
+        if passed.any():
+            runs = PolicyRuns(asks.key, asks.begin, asks.end, asks.begin)
+            lo = state.bounds(runs, rows.readable, len(rows), np.arange(len(rows)), keep=True)
+            some = passed > 0
+            first[some] = lo[(np.repeat(asks.begin, size) + passed - 1)[some]]
+        return first, np.repeat(count, size) + passed
 
     storable: ClassVar[bool] = True
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from windrow.aggregates.base import Aggregate
-from windrow.engine.asking import Asks
+from windrow.engine.asking import Asks, LiveAsks, Refused
 from windrow.engine.table import Table
 from windrow.engine.walking import BASE, F0, OWN, SIZE, ByRow, E, Entries, F, Runs, WalkState, walker
 from windrow.engine.walks import HIGHEST, LOWEST
@@ -109,6 +109,23 @@ class Trailing(Window):
         reaches = asks.now >= lowest + span  # else it reaches back beyond every number
         lo = asks.passed(np.where(reaches, asks.now, lowest + span) - span, not left)
         return np.minimum(np.where(reaches, lo, start), hi), hi
+
+    def asked_live(self, state: WalkState, asks: LiveAsks, rows: StepRows) -> tuple[np.ndarray, np.ndarray] | Refused:
+        """Windows only move on: rows can ask from the newest one on that they have taken in."""
+        left, right = self.closed in ("left", "both"), self.closed in ("right", "both")
+        size, count = asks.last - asks.first, state.word(asks.key, E)
+        if self.measure == ROWS:  # when its rows were is not known any more: not after `until`
+            behind = np.flatnonzero(asks.now < asks.until if right else asks.now <= asks.until)
+            for i in behind[np.repeat(count > 0, size)[behind]][:1].tolist():
+                return Refused(i, asks.until + (not right))
+            hi = np.repeat(count, size) + asks.passed(right)
+            return np.maximum(0, hi - (int(self.range) - 1 + left + right)), hi
+        lo, hi = np.empty(len(asks.now), np.int64), np.empty(len(asks.now), np.int64)
+        span, lowest = self._span(state.dtype)
+        until = asks.until if self.measure == TIME else lowest
+        facts, oldest = (span, lowest, left, right, until), np.empty(1, state.dtype)
+        bad = _asked(facts, tuple(asks[:5]), asks.now, asks.values, state.known(), lo, hi, oldest)
+        return (lo, hi) if bad < 0 else Refused(bad, oldest[0])
 
     def _span(self, dtype: np.dtype) -> tuple[int | float, int | float]:
         """The range, and the lowest number, in the measure's type."""
@@ -243,3 +260,38 @@ def _by_values(facts, runs, values, known, lo, hi, by_run):
             f = h = e
         words[k, own + F], words[k, own + E], words[k, own + HI] = f, e, h
         by_run[0, u], by_run[1, u], by_run[2, u], by_run[3, u] = before, peak, waiting, f
+
+
+@walker
+def _asked(facts, runs, now, values, known, lo, hi, oldest):
+    """The rows of each ask's window: first those of the ring, then those that wait. An ask that is too old, or -1."""
+    span, lowest, closed_left, closed_right, until = facts
+    key, first, last, begin, end = runs
+    words, own, ring = known.words, known.first, known.values
+    for u in range(len(key)):
+        k = key[u]
+        f, e, h = words[k, own + F], words[k, own + E], words[k, own + HI]
+        o, m = words[k, own + BASE], words[k, own + SIZE] - 1
+        oldest[0] = ring[o + ((e - 1) & m)] if f < e else until
+        w = begin[u]
+        for j in range(first[u], last[u]):
+            t = now[j]
+            if t < oldest[0]:
+                return j
+            while h < e and (ring[o + (h & m)] < t or (closed_right and ring[o + (h & m)] == t)):
+                h += 1
+            if h == e:
+                while w < end[u] and (values[w] < t or (closed_right and values[w] == t)):
+                    w += 1
+            g = h + w - begin[u]
+            if t >= lowest + span:
+                bound = t - span
+                while f < h and (ring[o + (f & m)] < bound or (ring[o + (f & m)] == bound and not closed_left)):
+                    f += 1
+                if f >= e:
+                    i = begin[u] + f - e
+                    while f < g and (values[i] < bound or (values[i] == bound and not closed_left)):
+                        f += 1
+                        i += 1
+            lo[j], hi[j] = f, g
+    return -1
