@@ -23,7 +23,8 @@ def test_pictures(tmp_path):
     drawn = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     kept = {path.name: path.read_bytes() for path in (DOCS / "images").glob("*.svg")}
     windows = {f"window_{kind}.svg" for kind in [*win.__all__, "readme"]}
-    assert set(drawn) == set(kept) == windows | {"query_sensors.svg"}
+    recipes = {f"cookbook_{page.stem}.svg" for page in (DOCS / "cookbook").glob("*.md")} - {"cookbook_index.svg"}
+    assert set(drawn) == set(kept) == windows | recipes | {"query_sensors.svg"}
     assert [name for name in drawn if drawn[name] != kept[name]] == [], "python docs/draw_windows.py"
 
 
