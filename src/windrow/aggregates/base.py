@@ -72,6 +72,10 @@ class Numeric:
     carries: int | None = None
     #: the same without a count of rows, where there is one to be spared
     sized: Sized | None = None
+    #: the partial in SQL, an expression of aggregate functions for each of its numbers, over the rows that count: {0}
+    #: and {1} stand for the columns (false and true are 0 and 1), {x} and {y} for the same as floats, null for the
+    #: identity. None: SQL has no functions that agree
+    sql: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

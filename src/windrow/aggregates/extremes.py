@@ -83,11 +83,15 @@ def lower_range_int(p):
 
 
 def numeric_max(dtypes: Sequence[str]) -> Numeric:
-    return Numeric(lift_self, combine_max, the_first, (LOWEST[dtypes[0]],), answer=None, restores_input=True)
+    return Numeric(
+        lift_self, combine_max, the_first, (LOWEST[dtypes[0]],), answer=None, restores_input=True, sql=("max({0})",)
+    )
 
 
 def numeric_min(dtypes: Sequence[str]) -> Numeric:
-    return Numeric(lift_self, combine_min, the_first, (HIGHEST[dtypes[0]],), answer=None, restores_input=True)
+    return Numeric(
+        lift_self, combine_min, the_first, (HIGHEST[dtypes[0]],), answer=None, restores_input=True, sql=("min({0})",)
+    )
 
 
 def numeric_max_count(dtypes: Sequence[str]) -> Numeric:
@@ -100,7 +104,8 @@ def numeric_min_count(dtypes: Sequence[str]) -> Numeric:
 
 def numeric_range(dtypes: Sequence[str]) -> Numeric:
     if dtypes[0] == "float64":
-        return Numeric(lift_both, combine_range, lower_range_float, (HIGHEST["float64"], LOWEST["float64"]))
+        identity = (HIGHEST["float64"], LOWEST["float64"])
+        return Numeric(lift_both, combine_range, lower_range_float, identity, sql=("min({0})", "max({0})"))
     return Numeric(
         lift_both_int,
         combine_range,
@@ -109,6 +114,7 @@ def numeric_range(dtypes: Sequence[str]) -> Numeric:
         answer="int64",
         freeze=lambda p: (whole_number(p[0]), whole_number(p[1])),
         total=False,
+        sql=("min({0})", "max({0})"),
     )
 
 

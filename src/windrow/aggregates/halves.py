@@ -62,6 +62,9 @@ def whole(high: int, low: int) -> int:
     return (int(high) << 32) + int(low)
 
 
+#: the sums of both halves, in SQL
+SQL_HALVES = ("sum(shiftright({0}, 32))", "sum({0} & 4294967295)")
+
 INT_SUM = Numeric(
     lift,
     add_two,
@@ -72,6 +75,7 @@ INT_SUM = Numeric(
     total=False,
     freeze=lambda p: lift(whole_number(p[0])),
     thaw=lambda p: (whole(*p),),
+    sql=SQL_HALVES,
 )
 INT_MEAN = Numeric(
     lift_counted,
@@ -81,4 +85,5 @@ INT_MEAN = Numeric(
     inverse=subtract_three,
     freeze=lambda p: (float(p[0]), *lift(whole_number(p[1]))),
     thaw=lambda p: (int(p[0]), whole(p[1], p[2])),
+    sql=("count({0})", *SQL_HALVES),
 )

@@ -32,11 +32,15 @@ def either(a, b):
 
 
 def numeric_and(dtypes: Sequence[str]) -> Numeric | None:
-    return None if dtypes[0] == "float64" else Numeric(lift_nonzero, both, the_first, (True,), answer="bool")
+    sql = ("bool_and(CAST({0} AS BOOLEAN))",)
+    return None if dtypes[0] == "float64" else Numeric(lift_nonzero, both, the_first, (True,), answer="bool", sql=sql)
 
 
 def numeric_or(dtypes: Sequence[str]) -> Numeric | None:
-    return None if dtypes[0] == "float64" else Numeric(lift_nonzero, either, the_first, (False,), answer="bool")
+    sql = ("bool_or(CAST({0} AS BOOLEAN))",)
+    return (
+        None if dtypes[0] == "float64" else Numeric(lift_nonzero, either, the_first, (False,), answer="bool", sql=sql)
+    )
 
 
 BOOL_AND = Builtin(

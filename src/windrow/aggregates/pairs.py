@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
+from windrow.aggregates.moments import SQL_M2, SQL_MEAN
 from windrow.aggregates.values import bind, real, where
 
 
@@ -71,9 +72,23 @@ def slope_of(p):
     return p[3] / (p[5] if p[5] != 0.0 else math.nan)
 
 
+SQL_PAIRS = (
+    "count({x})",
+    SQL_MEAN,
+    SQL_MEAN.replace("{x}", "{y}"),
+    # where one of them does not vary, they do not vary together
+    "CASE WHEN min({x}) = max({x}) THEN (min({x}) - min({x})) + (sum({y}) - sum({y})) "
+    "WHEN min({y}) = max({y}) THEN (min({y}) - min({y})) + (sum({x}) - sum({x})) "
+    "ELSE covar_pop({x}, {y}) * count({x}) END",
+    SQL_M2,
+    SQL_M2.replace("{x}", "{y}"),
+)
+
+
 def build(name: str, lift: Callable, defined: Callable, value: Callable) -> Builtin:
     def numeric(dtypes: Sequence[str]) -> Numeric:
-        return Numeric(lift_pair, combine_pairs, value, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), defined=defined)
+        identity = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return Numeric(lift_pair, combine_pairs, value, identity, defined=defined, sql=SQL_PAIRS)
 
     return Builtin(
         name, lift, combine_pairs, where(defined, value), commutative=True, result="float64", numeric=numeric

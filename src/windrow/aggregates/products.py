@@ -56,8 +56,12 @@ def lower_log(p):
     return half * half
 
 
+#: NaN is above 0 in SQL, and its logarithm NaN
+SQL_LOGS = "sum(CASE WHEN {x} > 0 THEN ln({x}) WHEN {x} = 0 THEN DOUBLE('-Infinity') ELSE DOUBLE('NaN') END)"
+
+
 def numeric_geometric(dtypes: Sequence[str]) -> Numeric:
-    return Numeric(lift_log, add_two, lower_log, (0.0, 0.0))
+    return Numeric(lift_log, add_two, lower_log, (0.0, 0.0), sql=("count({x})", SQL_LOGS))
 
 
 def lift_factor(x):

@@ -98,12 +98,13 @@ ONES = (lambda: (1,), lambda x: (1,), lambda x, y: (1,), lambda x, y, z: (1,))
 def numeric_count(dtypes: Sequence[str]) -> Numeric | None:
     if len(dtypes) >= len(ONES):
         return None
-    return Numeric(ONES[len(dtypes)], add, the_first, (0,), inverse=subtract, answer="int64")
+    sql = ("count({0})",)
+    return Numeric(ONES[len(dtypes)], add, the_first, (0,), inverse=subtract, answer="int64", sql=sql)
 
 
 def numeric_sum(dtypes: Sequence[str]) -> Numeric:
     if dtypes[0] == "float64":
-        return Numeric(lift_float, add, the_first, (0.0,), freeze=lambda p: (float(p[0]),))
+        return Numeric(lift_float, add, the_first, (0.0,), freeze=lambda p: (float(p[0]),), sql=("sum({0})",))
     return INT_SUM
 
 
@@ -117,6 +118,7 @@ def numeric_mean(dtypes: Sequence[str]) -> Numeric:
             freeze=lambda p: (float(p[0]), float(p[1])),
             thaw=lambda p: (int(p[0]), float(p[1])),
             sized=SIZED_MEAN,
+            sql=("count({0})", "sum({0})"),
         )
     return INT_MEAN
 
@@ -129,6 +131,7 @@ def numeric_weighted(dtypes: Sequence[str]) -> Numeric:
         (0.0, 0.0),
         defined=has_weight,
         freeze=lambda p: (float(p[0]), float(p[1])),
+        sql=("sum({y})", "sum({x} * {y})"),
     )
 
 

@@ -16,8 +16,8 @@ from windrow.errors import Unsupported, WindrowError
 from windrow.query import RUNNERS, Query, Report
 
 __all__ = [
-    "Spark", "aggregate", "check", "check_state", "late", "listen", "physical_plan", "progress", "rejected", "replay",
-    "session", "stream",
+    "Spark", "aggregate", "check", "check_state", "explain", "late", "listen", "physical_plan", "progress", "rejected",
+    "replay", "run", "session", "stream",
 ]  # fmt: skip
 
 
@@ -59,6 +59,21 @@ def rejected(query: Query, data: Any, ahead: Any = None) -> Any:
     With `ahead`, a duration, also those whose time is that far ahead of the clock (see `stream`).
     """
     return import_module("windrow.spark.planning").rejected(query, data, ahead)
+
+
+def run(query: Query, data: Any, *, fold: str = "auto") -> Any:
+    """A query over a DataFrame, as `Query.run`, with a choice that never changes an answer.
+
+    Args:
+        fold: who folds rows into slices. "spark": its own functions, before the exchange, so that no row goes to
+            Python; an error where there is no such way. "python": ours. "auto": Spark, where it can.
+    """
+    return import_module("windrow.spark.planning").planned(query, data, fold).result()
+
+
+def explain(query: Query, data: Any, *, fold: str = "auto") -> str:
+    """The plan of `run` as text, as `Query.explain`."""
+    return import_module("windrow.spark.planning").planned(query, data, fold).explain()
 
 
 def stream(

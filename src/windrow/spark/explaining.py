@@ -39,7 +39,8 @@ def _counted(steps: Sequence[tuple[str, str]], of: str) -> str:
     partials = sum(who == of and what.startswith("of the partials") for who, what in steps)
     told = [f"all rows {'once' if rows == 1 else f'{rows} times'}"] if rows else []
     if partials:
-        told.append("partials once, one for each (key, slice) and task, at most as many as rows")
+        often = "once" if partials == 1 else "twice"
+        told.append(f"partials {often}, one for each (key, slice) and task, at most as many as rows")
     return ", ".join(told)
 
 

@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow import frames
+from windrow.engine.cutting import Edges
 from windrow.engine.grouping import factorize, order
 from windrow.engine.inputs import object_array
 from windrow.engine.snapshot import from_bytes, to_bytes
 from windrow.engine.walks import HIGHEST as FOREVER
+from windrow.errors import WindrowError
 from windrow.frames.of_arrow import type_of
 from windrow.local.intake import Ordered, event_times, take_in
 from windrow.local.results import changed, some, table
@@ -29,7 +32,7 @@ from windrow.step.choosing import planned
 from windrow.step.groups import Answer, Arrangement, Group, arrange
 from windrow.step.plan import Plan
 from windrow.step.results import Ended
-from windrow.step.slices import folded
+from windrow.step.slices import TOO_FAR, folded
 from windrow.step.state import State
 from windrow.step.step import step
 from windrow.windows.base import TIME, StepRows
@@ -141,6 +144,7 @@ class Answered:
     def _whole(self, slices: pa.Table) -> pa.Table:
         query = self.query
         frame = frames.read(slices.combine_chunks())
+        self._check_times(slices[FIRST])
         codes, keys = np.zeros(frame.rows, np.int64), np.zeros(1, np.int64)
         if query.by:
             codes, keys = factorize(frame.keys(query.by))
@@ -176,6 +180,14 @@ class Answered:
         times = edge_times(query, event_times(query, empty))
         types = {field.name: type_of(field.type) for field in self.schema}
         return frames.build(frame, table(query, in_order, key_columns, times), types)
+
+    def _check_times(self, first: pa.ChunkedArray) -> None:
+        """Slices that Spark has folded may have no time, or one that is too far out: it leaves that to us."""
+        if first.null_count:
+            raise WindrowError(f"there are rows without a time in '{self.query.time}', and strict=True takes none")
+        ends = pc.min_max(first).as_py()
+        if Edges().far(ends["min"], ends["max"]):
+            raise WindrowError(TOO_FAR)
 
 
 def _labelled(found: Ended, labels: Mapping[str, str]) -> Ended:

@@ -16,6 +16,8 @@ from windrow.windows.base import TIME
 from windrow.windows.durations import TIME_UNITS
 
 PART = "__windrow_part"
+#: where timestamps without a zone are counted from
+EPOCH_NTZ = "timestamp_ntz'1970-01-01 00:00:00'"
 #: how many windows long a part is, without a key and with: its context is one window, so 1/8 or 1/64 more rows move
 LONG, LONG_KEYED = 8, 64
 
@@ -68,7 +70,7 @@ def micros_of(query: Query, data: Any) -> Any:
     if kind == "timestamp":
         return F.unix_micros(F.col(name))
     if kind == "timestamp_ntz":
-        return F.expr(f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {name})")
+        return F.expr(f"timestampdiff(MICROSECOND, {EPOCH_NTZ}, {name})")
     if kind == "date":
         return F.unix_date(F.col(name)).cast("long") * F.lit(86_400_000_000)
     return F.col(name).cast("long") * F.lit(micros_in(query.time_unit))

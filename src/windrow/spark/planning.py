@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +14,7 @@ from windrow.errors import WindrowError
 from windrow.frames import refuse_to_guess
 from windrow.local.intake import column_measures, named_columns
 from windrow.query import Query
-from windrow.spark import counted_parts, parts, statistics
+from windrow.spark import counted_parts, native, parts, statistics
 from windrow.spark.explaining import EXCHANGE, OURS, SORT, SPARK
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
 from windrow.spark.parts import quoted
@@ -54,14 +56,17 @@ def streaming(query: Query, data: Any, **options: Any) -> AsStream:
     return AsStream(query, data, **options)
 
 
-def planned(query: Query, data: Any) -> Plan:
+def planned(query: Query, data: Any, fold: str = "auto") -> Plan:
     """The plan of a query over a DataFrame; what it cannot run is refused here, before any data is read."""
     check_columns(query, data)
     check_unit(query, data)
     if data.isStreaming:
         return AsStream(query, data)
+    found = native.chosen(query, data, arrow_schema(data), fold)
+    if isinstance(found, native.Native):
+        return ByNativeSlices(query, data, native=found)
     if sliceable(query) and (in_any_order(query) or not query.by or statistics.large_keys(query, data)):
-        return BySlices(query, data)
+        return BySlices(query, data, why=found)
     return ByRows(query, data)
 
 
@@ -78,12 +83,47 @@ def rejected(query: Query, data: Any, ahead: Any = None) -> Any:
     return data.filter(lost)
 
 
-class BySlices(Plan):
-    """Windows by time: each task folds its rows into slices, and only their partials go to where windows are made."""
+@dataclass
+class OfSlices(Plan):
+    """Windows by time: rows are folded into slices, and only their partials go to where windows are made."""
 
     def result(self) -> Any:
         query, rows = self.query, arrow_schema(self.data)
         partials, answers = partial_schema(query, rows), result_schema(query, rows)
+        data = self._folded(partials)
+        data = data.repartition(*map(quoted, query.by)) if query.by else data.repartition(1)
+        self._step(EXCHANGE, f"of the partials, {'by ' + ', '.join(query.by) if query.by else 'to one task'}")
+        data = data.sortWithinPartitions(*map(quoted, query.by), FIRST)
+        self._step(SORT, f"of the partials, by {', '.join((*query.by, query.time or ''))}")
+        self._step(OURS, "windows from slices, all keys of a partition in one kernel")
+        return mapped(data, Answered(query, rows, answers), answers)
+
+    @abstractmethod
+    def _folded(self, partials: pa.Schema) -> Any:
+        """The partials of slices, several of one slice where tasks have folded their parts."""
+
+
+@dataclass
+class ByNativeSlices(OfSlices):
+    """Spark folds."""
+
+    native: native.Native = field(kw_only=True)
+
+    def _folded(self, partials: pa.Schema) -> Any:
+        data = self.native.folded(self._read(), partials)
+        self._step(SPARK, f"folds the rows of each (key, slice) into one partial: {self.native.functions}")
+        self._step(EXCHANGE, f"of the partials, by {', '.join((*self.query.by, 'slice'))}")
+        return data
+
+
+@dataclass
+class BySlices(OfSlices):
+    """Each task folds its rows in Python."""
+
+    why: str = ""  # Spark does not
+
+    def _folded(self, partials: pa.Schema) -> Any:
+        query = self.query
         data = self._read()
         order: tuple[str, ...] = ()
         if not in_any_order(query):
@@ -96,13 +136,9 @@ class BySlices(Plan):
             self._step(EXCHANGE, f"of the rows, by {by}parts of {parts.length(query) / 1e6:g} s{large}")
             self._step(SORT, f"of the rows, by {', '.join(order)}: an aggregate here needs their order")
         data = mapped(data, Folded(query, partials, order), partials)
-        self._step(OURS, "in each task, the rows of each (key, slice) are folded into one partial")
-        data = data.repartition(*map(quoted, query.by)) if query.by else data.repartition(1)
-        self._step(EXCHANGE, f"of the partials, {'by ' + ', '.join(query.by) if query.by else 'to one task'}")
-        data = data.sortWithinPartitions(*map(quoted, query.by), FIRST)
-        self._step(SORT, f"of the partials, by {', '.join((*query.by, query.time or ''))}")
-        self._step(OURS, "windows from slices, all keys of a partition in one kernel")
-        return mapped(data, Answered(query, rows, answers), answers)
+        why = f" (not by Spark itself: {self.why})" if self.why else ""
+        self._step(OURS, f"in each task, the rows of each (key, slice) are folded into one partial{why}")
+        return data
 
 
 class ByRows(Plan):

@@ -32,6 +32,7 @@ FEW = 1 << 15
 WORTH = 16
 #: the most slices for a row that are worth folding
 GAIN = 0.5
+TOO_FAR = "event times are too far from 1970 for windows of these lengths: 64 bits do not hold both"
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def folded(plan: Plan, rows: StepRows, columns: Mapping[str, Column]) -> Slices:
     """The slices of rows that are sorted by key and time, whose windows are all `late_slices`."""
     edges, times = _edges(plan), rows.measures[TIME]
     if len(times) and edges.far(*extent(times)):
-        raise WindrowError("event times are too far from 1970 for windows of these lengths: 64 bits do not hold both")
+        raise WindrowError(TOO_FAR)
     cut = cutting.sorted_cuts(rows.key, times, edges)
     partials = []
     for group in plan.arrangement.groups:
