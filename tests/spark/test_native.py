@@ -195,9 +195,10 @@ def test_bad_rows_are_errors(spark):
     for time in (2**63 - 1, -(2**63)):
         with pytest.raises(Exception, match="too far from 1970"):
             query.run(frame_of(spark, [1, time], "long")).collect()
-    whole = windrow.Query(time="ts", windows=win.tumbling("1 minute"), aggregates={"x": agg.sum("ts")})
-    with pytest.raises(Exception, match=r"does not fit a 64-bit integer.*window"):
-        whole.run(frame_of(spark, [2**61, 2**61 + 1, 2**61 + 2, 2**61 + 3], "long")).collect()
+    whole = windrow.Query(time="ts", windows=win.tumbling("1 minute"), aggregates={"x": agg.sum("x")})
+    large = spark.createDataFrame([(1, 2**62), (2, 2**62)], "ts long, x long")
+    with pytest.raises(Exception, match=r"does not fit a 64-bit integer \(window"):
+        whole.run(large).collect()
     spread = windrow.Query(time="ts", windows=win.tumbling("1 minute"), aggregates={"x": agg.stddev("y")})
     huge = spark.createDataFrame([(1, 1e200), (2, 2e200)], "ts long, y double")
     with pytest.raises(Exception, match="beyond 1e150"):

@@ -51,7 +51,10 @@ class Native:
             return "these windows are no runs of slices that a row's time tells"
         if not in_any_order(query):
             return "an aggregate asks for the order of rows"
-        edges = _cut(Edges.union(window.edges for window in query.windows.values()))
+        found = Edges.union(window.edges for window in query.windows.values())
+        if getattr(found, "uneven", ()):
+            return "windows are not all of one length"
+        edges = _cut(found)
         if edges.far(0, 0):
             return "windows are too long"
         kinds = dict(data.dtypes)
@@ -60,10 +63,10 @@ class Native:
                 return f"keys of the type {kinds[name]} ({name}) may be equal for Spark and not for us"
         numbers: dict[str, tuple[str, Any, str]] = {}
         for g, group in enumerate(outlines(query, schema).groups):
-            found = _written(group, kinds)
-            if isinstance(found, str):
-                return f"{found} has no form in Spark's functions"
-            numbers |= {f"{PARTIAL}_{g}_{j}": number for j, number in enumerate(found)}
+            written = _written(group, kinds)
+            if isinstance(written, str):
+                return f"{written} has no form in Spark's functions"
+            numbers |= {f"{PARTIAL}_{g}_{j}": number for j, number in enumerate(written)}
         return cls(query, edges, numbers)
 
     @property
@@ -144,7 +147,13 @@ def _written(group: Group, kinds: dict[str, str]) -> list[tuple[str, Any, str]] 
         columns = [group.columns[i] for i in own]
         named = [name for name in columns if name != NOTHING]
         numeric = aggregate.numeric([group.form.signature[0][i] for i in own])
-        if numeric is None or numeric.sql is None or any(kinds.get(name) not in _NUMBER for name in named):
+        conditional = getattr(aggregate, "where", None) is not None
+        if (
+            numeric is None
+            or numeric.sql is None
+            or conditional
+            or any(kinds.get(name) not in _NUMBER for name in named)
+        ):
             return repr(aggregate)
         read = [_NUMBER[kinds[name]].format(quoted(name)) for name in named] or ["1"]
         if len(set(columns)) > 1:  # a row counts where none of them is null
