@@ -106,6 +106,7 @@ class Part:
         self.py_func, self.targetoptions = py_func, targetoptions
         self.__name__, self.__doc__ = py_func.__name__, py_func.__doc__
         self._dispatcher: Any = None
+        self._callee: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         return self.py_func(*arguments)
@@ -135,8 +136,13 @@ class Part:
 
     @property
     def _numba_type_(self) -> Any:
-        """How numba takes a part that another one calls."""
-        return self.dispatcher._numba_type_
+        """How numba takes a part that another one calls: without what Python needs to call it."""
+        if self._callee is None:
+            from windrow.engine.compiler import dispatcher
+
+            with _MAKING:
+                self._callee = self._callee or dispatcher(self, from_python=False)
+        return self._callee._numba_type_
 
 
 def inlined(error_model: ErrorModel) -> Callable[[Callable], Part]:

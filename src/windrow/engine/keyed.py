@@ -22,7 +22,6 @@ from windrow.engine.forms import Form
 from windrow.engine.kernel import cached, cached_loop, once, whole
 from windrow.engine.keyed_access import (
     CAPACITY,
-    HEAD,
     OWN,
     SLICE_F,
     VALS,
@@ -33,6 +32,7 @@ from windrow.engine.keyed_access import (
     keyed_form,
     plain_access,
 )
+from windrow.engine.pointers import HEAD
 from windrow.engine.state import WindowState, by_hand, new_store
 from windrow.engine.state import grown as grown_window
 from windrow.engine.table import Pool, Table, bits, blocks_of, grown, stretches
@@ -127,8 +127,7 @@ class KeyedWindows:
         """How loops reach the windows."""
         if not self.form.compiled:
             return plain_access()
-        layout = self.algorithm.layout(8)
-        return compiled_access(self.form, self.algorithm.registers, self.partials, layout)
+        return compiled_access(self.form, self.algorithm.registers, self.partials)
 
     def grow(self, keys: int) -> None:
         """Room for so many keys (where the table does not make it)."""

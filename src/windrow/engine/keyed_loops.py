@@ -29,6 +29,10 @@ Wins = namedtuple("Wins", "at lo")
 Fused = namedtuple("Fused", "begin place")
 
 
+#: what comes next in a run: it is over, a slice begins, a window is answered
+END, CUT, WINDOW = 0, 1, 2
+
+
 def slice_at(form: Form) -> Callable:
     """`lift_at` for slices that were folded elsewhere: the columns are their partials."""
     if not form.compiled:
@@ -58,18 +62,6 @@ def sliced(form: Form, kernel: Any, access: Access, lift: Callable) -> Callable:
     store, mark = form.store, form.mark
     opened, load, save, store_of, full = access
 
-    @form.jit
-    def evict_to(s, r, f, e, lo):
-        if lo >= e:
-            if f < e:
-                r = clear(s)
-            f = e
-        else:
-            while f < lo:
-                r = evict(s, r)
-                f += 1
-        return f, r
-
     @form.whole
     def run(state, runs, cuts, wins, columns, masks, out, valid, at):
         state = opened(state)
@@ -80,39 +72,42 @@ def sliced(form: Form, kernel: Any, access: Access, lift: Callable) -> Callable:
             f, e, o, p, r = load(state, k)
             if i < 0:
                 i = runs.begin[u]
-            end, last_cut, last_win = runs.end[u], runs.cuts[u + 1], runs.wins[u + 1]
-            more = True
-            while more:
+            last_cut, last_win = runs.cuts[u + 1], runs.wins[u + 1]
+            what = CUT
+            while what != END:
                 at[3] = w  # an error names the window that was being filled
                 if full(s, e - f + SPARE):
-                    save(state, k, f, e, o, p, r)
-                    at[0], at[1], at[2], at[3] = u, i, c, w
-                    return False
-                z = end
+                    break
+                # each operation of the algorithm is called at one place: the loop is compiled in half the time
+                what, z, lo = END, runs.end[u], runs.keep[u]
                 if c < last_cut:
-                    z = cuts.at[c]
+                    what, z, lo = CUT, cuts.at[c], cuts.keep[c]
                 if w < last_win and wins.at[w] <= z:
-                    z = wins.at[w]
+                    what, z, lo = WINDOW, wins.at[w], wins.lo[w]
                 if o != 0:
                     for j in range(i, z):
                         p = combine(p, lift(columns, masks, j))
                 i = z
-                if w < last_win and wins.at[w] == i:
-                    f, r = evict_to(s, r, f, e, wins.lo[w])
-                    if f == e:
-                        answer = p
-                    elif o != 0:
-                        answer = combine(query(s, r), p)
-                    else:
+                if lo < e:
+                    while f < lo:
+                        r = evict(s, r)
+                        f += 1
+                else:
+                    if f < e:
+                        r = clear(s)
+                    f = e
+                if what == WINDOW:
+                    answer = p
+                    if f < e:
                         answer = query(s, r)
+                        if o != 0:
+                            answer = combine(answer, p)
                     store(out, w, answer)
                     mark(valid, w, answer)
                     w += 1
-                elif c < last_cut:  # row i begins a slice
-                    keep = cuts.keep[c]
-                    f, r = evict_to(s, r, f, e, keep)
+                elif what == CUT:  # row i begins a slice
                     if o != 0:
-                        if keep <= e:
+                        if lo <= e:
                             r = insert(s, r, p)
                         else:
                             f += 1
@@ -121,16 +116,15 @@ def sliced(form: Form, kernel: Any, access: Access, lift: Callable) -> Callable:
                     o = 1
                     i += 1
                     c += 1
-                else:
-                    more = False
-            keep = runs.keep[u]
-            f, r = evict_to(s, r, f, e, keep)
-            if o != 0 and keep > e:  # nobody needs the open slice
-                o = 0
-                p = identity
-                e += 1
-                f = e
+                elif o != 0 and lo > e:  # nobody needs the open slice
+                    o = 0
+                    p = identity
+                    e += 1
+                    f = e
             save(state, k, f, e, o, p, r)
+            if what != END:
+                at[0], at[1], at[2], at[3] = u, i, c, w
+                return False
             u += 1
             i = -1
         at[0] = u
@@ -335,28 +329,28 @@ def shared(
             if i < 0:
                 i = runs.begin[u]
             end, last_cut, last_win = runs.end[u], runs.cuts[u + 1], runs.wins[u + 1]
-            more = True
-            while more:
+            what = CUT
+            while what != END:
                 at[3] = w  # an error names the window that was being filled
                 if full(s, 2 * (e - f) + SPARE):
-                    save(state, k, f, e, o, p, r)
-                    at[0], at[1], at[2], at[3] = u, i, c, w
-                    return False
-                z = end
+                    break
+                what, z = END, end
                 if c < last_cut:
-                    z = cuts.at[c]
+                    what, z = CUT, cuts.at[c]
                 if w < last_win and wins.at[w] <= z:
-                    z = wins.at[w]
+                    what, z = WINDOW, wins.at[w]
                 if o != 0:
                     for j in range(i, z):
                         p = combine(p, lift(columns, masks, j))
                 i = z
-                if w < last_win and wins.at[w] == i:
+                whole = what == CUT
+                if what == WINDOW:  # a slice that is complete is in all ranges, and need not be added to each
                     whole = cuts.at[c] == i if c < last_cut else i == end and runs.closes[u] != 0
-                    if o != 0 and whole:  # the slice is complete: it is in all ranges, and need not be added to each
-                        r = insert(s, r, p)
-                        e += 1
-                        o = 0
+                if o != 0 and whole:
+                    r = insert(s, r, p)
+                    e += 1
+                    o = 0
+                if what == WINDOW:
                     total = p
                     if wins.lo[w] < e:
                         total = answer(s, r.E - (e - wins.lo[w]), r.E)
@@ -365,31 +359,30 @@ def shared(
                     store(out, w, total)
                     mark(valid, w, total)
                     w += 1
-                elif c < last_cut:  # row i begins a slice
-                    if o != 0:
-                        r = insert(s, r, p)
-                        e += 1
+                elif what == CUT:  # row i begins a slice
                     p = lift(columns, masks, i)
                     o = 1
                     i += 1
                     c += 1
-                else:
-                    more = False
-            keep = runs.keep[u]
-            while f < e and f < keep:
-                r = evict(s, r)
-                f += 1
-            if o != 0 and keep > e:  # nobody needs the open slice
-                o = 0
-                e += 1
-                f = e
-            newest = fused.begin[u + 1] - 1
-            if fused.begin[u] <= newest:
-                at[3] = len(wins.at)  # an error is of no window in particular
-                count = fused.place[newest] if o != 0 else fused.place[newest] + 1  # an open slice is not in the ring
-                r = fuse(s, r, fused.place, fused.begin[u], count)
-                e = f + count
+            if what == END:
+                keep = runs.keep[u]
+                while f < e and f < keep:
+                    r = evict(s, r)
+                    f += 1
+                if o != 0 and keep > e:  # nobody needs the open slice
+                    o = 0
+                    e += 1
+                    f = e
+                newest = fused.begin[u + 1] - 1
+                if fused.begin[u] <= newest:
+                    at[3] = len(wins.at)  # an error is of no window in particular
+                    count = fused.place[newest] if o != 0 else fused.place[newest] + 1  # an open one is not in the ring
+                    r = fuse(s, r, fused.place, fused.begin[u], count)
+                    e = f + count
             save(state, k, f, e, o, p, r)
+            if what != END:
+                at[0], at[1], at[2], at[3] = u, i, c, w
+                return False
             u += 1
             i = -1
         at[0] = u
