@@ -73,7 +73,12 @@ def _keyed_form(form: Form) -> Form:
     def get_link(slots, i):
         return get_one(slots, i)[0]
 
-    return replace(form, get=reach.get, put=reach.log, put_link=jit(put_link), get_link=jit(get_link), memo={})
+    # called, not inlined: inlined at each of its places, a long combine takes numba several times as long to compile,
+    # and numbers, unlike arrays, are handed on for nothing
+    return replace(
+        form, combine=form.whole(form.combine.py_func), get=reach.get, put=reach.log, put_link=jit(put_link),
+        get_link=jit(get_link), memo={},
+    )  # fmt: skip
 
 
 def plain_access() -> Access:
