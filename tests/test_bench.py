@@ -40,6 +40,7 @@ COLUMNS = {
     "pushes": {"case", "held", "rows", "micros"},
     "tables": {"case", "keys", "threads", "rows", "mrows"},
     "start-up": {"what", "seconds"},
+    "compile-times": {"query", "aggregate", "kernels", "seconds"},
     "stream-state": {"range", "entries", "kilobytes", "ms"},
     "constant-size": {"kind", "window", "structure", "ns_a_row"},
     "bulk-eviction": {"evicted", "structure", "ms"},

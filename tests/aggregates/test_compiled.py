@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import random
 
-import numba
 import numpy as np
 import pytest
 
 from tests.laws import answer, near
 from windrow import agg
+from windrow.engine.kernel import cached, inlined, whole
 
 #: the dtypes that select other functions than float64 does are compiled too; the rest runs interpreted in test_laws
 CASES = [
@@ -43,16 +43,15 @@ CASES = [
     ("longest_increasing_run", [("float64",), ("int64",)]),
 ]
 PAPER = ["variance", "stddev_pop", "geometric_mean"]
-jit = numba.njit(error_model="numpy", inline="always")
+jit = inlined("numpy")
 
 
 def compiled_fold(numeric, width):
     """lower and defined of all rows, identities in between, as one compiled function of the columns."""
-    lift, combine, lower = jit(numeric.lift), jit(numeric.combine), jit(numeric.lower)
+    lift, combine, lower = jit(numeric.lift), whole("numpy")(numeric.combine), jit(numeric.lower)
     defined = jit(numeric.defined or (lambda p: True))
     if width == 1:
 
-        @numba.njit(error_model="numpy")
         def fold(x, y, neutral):
             p = combine(neutral, neutral)
             for i in range(len(x)):
@@ -61,7 +60,6 @@ def compiled_fold(numeric, width):
             return lower(p), defined(p)
     else:
 
-        @numba.njit(error_model="numpy")
         def fold(x, y, neutral):
             p = combine(neutral, neutral)
             for i in range(len(x)):
@@ -69,7 +67,7 @@ def compiled_fold(numeric, width):
             p = combine(neutral, combine(p, neutral))
             return lower(p), defined(p)
 
-    return fold
+    return cached(whole("numpy")(fold)).compiled
 
 
 def column(chance, dtype, n, odd):

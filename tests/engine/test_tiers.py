@@ -167,6 +167,32 @@ def test_many_calls_compile_in_the_background(monkeypatch: pytest.MonkeyPatch) -
     assert made(np.ones(10)) == 10.0
 
 
+def test_a_first_call_does_not_compile_beside_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two would share the interpreter. A kernel that is called again is compiled long before it is paid for."""
+    monkeypatch.setenv("WINDROW_COMPILE", "auto")
+    monkeypatch.setenv("WINDROW_CACHE_DIR", "")
+    made = cached(whole("numpy")(total))
+    made.per_entry = 0.9 * kernel.COMPILING / 1001
+    made(np.ones(1000))
+    assert not made.queued and not made.ready
+    made.spent = 0.3 * kernel.COMPILING
+    made(np.ones(1000))
+    assert made.queued
+
+
+def test_a_slow_machine_compiles_slowly_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINDROW_COMPILE", "auto")
+    spent = []
+    for times_as_slow in (1.0, 1e6):
+        monkeypatch.setattr(kernel, "pace", lambda times=times_as_slow: times)
+        made = cached(whole("numpy")(total))
+        made(np.ones(1000))
+        spent.append((made.spent, made.per_entry))
+    assert spent[1][0] < spent[0][0] and spent[1][1] < spent[0][1]
+    monkeypatch.undo()
+    assert 0 < kernel.pace() <= 10
+
+
 def test_what_is_on_disk_is_loaded_early(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WINDROW_CACHE_DIR", str(tmp_path))
     first = cached(whole("numpy")(total))

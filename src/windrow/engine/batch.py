@@ -207,7 +207,7 @@ def _run(state: WindowState, name: str) -> Any:
     algorithm, form = state.algorithm, state.form
 
     def make() -> Any:
-        kernel = algorithm.kernel(form)
+        kernel = algorithm.kernel(driver.called(form))
         if name in FUSED:
             made = FUSED[name].rows(kernel, form, _sized(form), algorithm.registers)
         else:

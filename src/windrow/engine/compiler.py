@@ -86,8 +86,8 @@ def waited() -> str | None:
 
 def dispatcher(part: Part, from_python: bool = True) -> Any:
     """numba's form of a part. Nobody calls it from C, and some parts are not called from Python either."""
-    options: Any = part.targetoptions  # numba's types know its own error models only
-    return numba.njit(**options, no_cfunc_wrapper=True, no_cpython_wrapper=not from_python)(part.py_func)
+    options: Any = {**part.targetoptions, "no_cfunc_wrapper": True, "no_cpython_wrapper": not from_python}
+    return numba.njit(**options)(part.py_func)
 
 
 def return_type(function: Callable, *arguments: Any) -> Any:

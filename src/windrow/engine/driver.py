@@ -7,9 +7,23 @@ come as columns, windows as positions (`bounds`), and the window's state goes on
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from windrow.engine.forms import Form
+from windrow.engine.kernel import once
+
+
+def called(form: Form) -> Form:
+    """The form for algorithms, which combine at many places: there it is called, not inlined.
+
+    Inlined at each of them, a long combine takes numba several times as long to compile. Partials are numbers, which
+    are handed on for nothing, unlike arrays.
+    """
+    if not form.compiled:
+        return form
+    combine: Any = form.combine
+    return once(form.memo, "called", lambda: replace(form, combine=form.whole(combine.py_func)))
 
 
 def between(kernel: Any, form: Form, lift: Callable | None = None) -> Callable:

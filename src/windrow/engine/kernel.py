@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -26,12 +27,31 @@ Mode = Literal["auto", "always", "never"]
 MODES = ("auto", "always", "never")
 
 #: seconds to compile a kernel without an aggregate, and a loop over an aggregate; to load one from disk; to import
-#: numba once a process (measured on 2 cores)
-COMPILING, COMPILING_LOOP, LOADING, IMPORTING = 0.4, 2.0, 0.03, 0.4
+#: numba once a process (measured on 2 cores, where STEPS of the interpreter took USUAL seconds)
+COMPILING, COMPILING_LOOP, LOADING, IMPORTING = 0.4, 1.2, 0.03, 0.4
+STEPS, USUAL = 2000, 1e-4
+#: a kernel that was called before is compiled in the background from this part of its compile time on
+EARLY = 0.25
 #: seconds per entry of the longest argument in plain code, before a call has shown it
 PER_ENTRY, PER_ROW = 2e-6, 20e-6
 #: entries from which on a call shows it
 ENOUGH = 100
+
+
+@cache
+def pace() -> float:
+    """How many times as long this machine takes as the one of the figures above.
+
+    The compiler is Python for the most part, so that it takes as many times as long as plain code does.
+    """
+    return min(max(min(_some_steps() for _ in range(3)) / USUAL, 0.25), 10.0)
+
+
+def _some_steps() -> float:
+    began, total = time.perf_counter(), 0
+    for i in range(STEPS):
+        total += i & 3
+    return time.perf_counter() - began
 
 
 def checked_mode(mode: Any) -> Mode:
@@ -176,7 +196,7 @@ class Kernel(Part):
     def __init__(self, part: Part, compile_seconds: float, per_entry: float) -> None:
         super().__init__(part.py_func, part.targetoptions)
         self.compile_seconds, self.per_entry = compile_seconds, per_entry
-        self.spent = 0.0  # seconds of plain runs
+        self.spent = 0.0  # seconds of plain runs, as all seconds here at the usual pace
         self.ready = False  # the compiled form is used
         self.queued = False  # a thread compiles it
         self.looked = False  # whether it is on disk was asked
@@ -205,7 +225,7 @@ class Kernel(Part):
                 return self.py_func(*arguments)
         finally:
             _choice.plain -= 1
-            seconds = time.perf_counter() - began
+            seconds = (time.perf_counter() - began) / pace()
             self.spent += seconds
             if entries > ENOUGH:
                 self.per_entry = seconds / entries
@@ -215,8 +235,7 @@ class Kernel(Part):
         mode = mode_now()
         if mode != "auto":
             return mode == "always"
-        seconds = self.spent + ahead
-        if self.queued or seconds < (LOADING if "numba" in sys.modules else LOADING + IMPORTING):
+        if self.queued or self.spent + ahead < (LOADING if "numba" in sys.modules else LOADING + IMPORTING):
             return False
         if ahead > self.compile_seconds:
             return True
@@ -226,7 +245,7 @@ class Kernel(Part):
             self.looked = True
             if on_disk(self, arguments):
                 return True
-        if seconds > self.compile_seconds:
+        if self.spent > EARLY * self.compile_seconds:
             from windrow.engine.background import compile_later
 
             self.queued = True

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from windrow.engine.columns import Journal, Store
+from windrow.engine.driver import called
 from windrow.engine.forms import Form
 from windrow.engine.kernel import once
 from windrow.engine.pointers import Addresses, Full, Get, Load, Log, Save, View
@@ -73,12 +74,7 @@ def _keyed_form(form: Form) -> Form:
     def get_link(slots, i):
         return get_one(slots, i)[0]
 
-    # called, not inlined: inlined at each of its places, a long combine takes numba several times as long to compile,
-    # and numbers, unlike arrays, are handed on for nothing
-    return replace(
-        form, combine=form.whole(form.combine.py_func), get=reach.get, put=reach.log, put_link=jit(put_link),
-        get_link=jit(get_link), memo={},
-    )  # fmt: skip
+    return replace(called(form), get=reach.get, put=reach.log, put_link=jit(put_link), get_link=jit(get_link), memo={})
 
 
 def plain_access() -> Access:
