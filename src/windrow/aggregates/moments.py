@@ -1,9 +1,10 @@
 """variance and stddev, of samples and of populations.
 
-The partial is (n, mean, M2), M2 the sum of squared distances from the mean, merged by Chan's formula. It cannot turn
-negative, is exactly 0 where all values are equal, and does not cancel. Paper 1, Table 1 keeps (n, sum, sum of
-squares): the named variant `form="paper"`, for the experiments only, since it loses every digit where the mean is
-large beside the spread.
+The partial is (n, value, distance, M2), M2 the sum of squared distances from the mean, merged by Chan's formula. It
+cannot turn negative, is exactly 0 where all values are equal, and does not cancel. The mean is kept as one of the values
+and the distance from it: beside a spread of few steps of a float (1e8 ± 1e-7) the rounding of a plain mean would be as
+large as the distances between means. Paper 1, Table 1 keeps (n, sum, sum of squares): the named variant `form="paper"`,
+for the experiments only, since it loses every digit where the mean is large beside the spread.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from windrow.aggregates.values import bind, one_of, real, where
 
 def lift_moments(x):
     x = 1.0 * x
-    return (1.0, x, x - x)  # x - x: 0, but NaN for inf and NaN, which have no variance
+    return (1.0, x, 0.0, x - x)  # x - x: 0, but NaN for inf and NaN, which have no variance
 
 
 def lift_moments_plain(x):
@@ -27,13 +28,14 @@ def lift_moments_plain(x):
 
 def chan(a, b):
     n = a[0] + b[0]
-    d = b[1] - a[1]
+    d = (b[1] - a[1]) + (b[2] - a[2])
     # Two identities meet as well: 0/0 would poison the mean. Of the guards tried this is the one without a price
     # (M rows/s, scan and pairwise: no guard 336 and 836, this 337 and 868, max(n, 1.0) 332 and 757,
     # n + (n == 0.0) 200 and 832).
     df = d * (b[0] / (n if n > 0.0 else 1.0))
+    some = a[0] > 0.0  # the identity has no value
     # in this order: df * d may overflow where a[0] is 0, and inf * 0 is NaN
-    return (n, a[1] + df, a[2] + (b[2] + df * a[0] * d))
+    return (n, a[1] if some else b[1], a[2] + df if some else b[2], a[3] + (b[3] + df * a[0] * d))
 
 
 def several(p):
@@ -44,19 +46,19 @@ def several(p):
 
 
 def variance_of(p):
-    return p[2] / (p[0] - 1.0 if p[0] > 1.0 else math.nan)
+    return p[3] / (p[0] - 1.0 if p[0] > 1.0 else math.nan)
 
 
 def var_pop_of(p):
-    return p[2] / p[0]
+    return p[3] / p[0]
 
 
 def stddev_of(p):
-    return math.sqrt(p[2] / (p[0] - 1.0 if p[0] > 1.0 else math.nan))
+    return math.sqrt(p[3] / (p[0] - 1.0 if p[0] > 1.0 else math.nan))
 
 
 def stddev_pop_of(p):
-    return math.sqrt(p[2] / p[0])
+    return math.sqrt(p[3] / p[0])
 
 
 # The same without the count of rows (`Sized`).
@@ -64,21 +66,22 @@ def stddev_pop_of(p):
 
 def lift_sized(x):
     x = 1.0 * x
-    return (x, x - x)
+    return (x, 0.0, x - x)
 
 
 def chan_sized(a, b, older_rows, newer_rows):
-    d = b[0] - a[0]
+    d = (b[0] - a[0]) + (b[1] - a[1])
     df = d * (newer_rows * (1.0 / (older_rows + newer_rows)))  # one division for the scans of both directions
-    return (a[0] + df, a[1] + (b[1] + df * older_rows * d))
+    some = older_rows > 0.0
+    return (a[0] if some else b[0], a[1] + df if some else b[1], a[2] + (b[2] + df * older_rows * d))
 
 
 def with_rows(p, rows):
-    return (rows, p[0], p[1])
+    return (rows, p[0], p[1], p[2])
 
 
 def without_rows(p):
-    return (p[1], p[2])
+    return (p[1], p[2], p[3])
 
 
 def several_rows(p, rows):
@@ -86,19 +89,19 @@ def several_rows(p, rows):
 
 
 def sized_variance(p, rows):
-    return p[1] / (rows - 1.0 if rows > 1.0 else math.nan)
+    return p[2] / (rows - 1.0 if rows > 1.0 else math.nan)
 
 
 def sized_var_pop(p, rows):
-    return p[1] / rows
+    return p[2] / rows
 
 
 def sized_stddev(p, rows):
-    return math.sqrt(p[1] / (rows - 1.0 if rows > 1.0 else math.nan))
+    return math.sqrt(p[2] / (rows - 1.0 if rows > 1.0 else math.nan))
 
 
 def sized_stddev_pop(p, rows):
-    return math.sqrt(p[1] / rows)
+    return math.sqrt(p[2] / rows)
 
 
 def lift_squares(x):
@@ -144,7 +147,8 @@ SQL_HUGE = (
 SQL_M2 = (
     "CASE WHEN min({x}) = max({x}) THEN min({x}) - min({x}) ELSE " + SQL_HUGE + "ELSE var_pop({x}) * count({x}) END END"
 )
-SQL_MOMENTS = ("count({x})", SQL_MEAN, SQL_M2)
+SQL_NO_DISTANCE = "count({x}) * 0.0D"
+SQL_MOMENTS = ("count({x})", SQL_MEAN, SQL_NO_DISTANCE, SQL_M2)
 
 
 def build(
@@ -152,25 +156,26 @@ def build(
 ) -> dict[str, Builtin]:
     """Both forms of one statistic."""
     defined_sized = None if defined is None else several_rows
-    sized = Sized(lift_sized, chan_sized, sized_value, (0.0, 0.0), with_rows, without_rows, defined_sized)
+    sized = Sized(lift_sized, chan_sized, sized_value, (0.0, 0.0, 0.0), with_rows, without_rows, defined_sized)
 
     def form(
         lift: Callable,
         plain_lift: Callable,
         combine: Callable,
         lower: Callable,
+        width: int,
         sized: Sized | None = None,
         sql: tuple[str, ...] | None = None,
     ) -> Builtin:
         def numeric(dtypes: Sequence[str]) -> Numeric:
-            return Numeric(lift, combine, lower, (0.0, 0.0, 0.0), defined=defined, sized=sized, sql=sql)
+            return Numeric(lift, combine, lower, (0.0,) * width, defined=defined, sized=sized, sql=sql)
 
         plain_lower = lower if defined is None else where(defined, lower)
         return Builtin(name, plain_lift, combine, plain_lower, commutative=True, result="float64", numeric=numeric)
 
     return {
-        "moments": form(lift_moments, lift_moments_plain, chan, value, sized, SQL_MOMENTS),
-        "paper": form(lift_squares, lift_squares_plain, add_three, paper_value),
+        "moments": form(lift_moments, lift_moments_plain, chan, value, 4, sized, SQL_MOMENTS),
+        "paper": form(lift_squares, lift_squares_plain, add_three, paper_value, 3),
     }
 
 
@@ -190,7 +195,7 @@ def choose(name: str, form: str, columns: Sequence[str]) -> Aggregate:
 def variance(*columns: str, form: str = "moments") -> Aggregate:
     """The sample variance (Spark's variance and var_samp); null for one row, as in Spark since 3.1.
 
-    The partial is three floats; commutative. Nulls are skipped; NaN and inf give NaN. Never negative, and exactly 0
+    The partial is four floats; commutative. Nulls are skipped; NaN and inf give NaN. Never negative, and exactly 0
     where all values are equal. For `form="paper"` see the module's text.
 
     >>> from windrow import agg
@@ -203,7 +208,7 @@ def variance(*columns: str, form: str = "moments") -> Aggregate:
 def var_pop(*columns: str, form: str = "moments") -> Aggregate:
     """The population variance; 0 for one row.
 
-    The partial is three floats; commutative. Nulls are skipped; NaN and inf give NaN. Otherwise as `variance`.
+    The partial is four floats; commutative. Nulls are skipped; NaN and inf give NaN. Otherwise as `variance`.
 
     >>> from windrow import agg
     >>> a = agg.var_pop(); a.lower(a.combine(a.lift(1), a.lift(5)))
@@ -215,7 +220,7 @@ def var_pop(*columns: str, form: str = "moments") -> Aggregate:
 def stddev(*columns: str, form: str = "moments") -> Aggregate:
     """The sample standard deviation, the square root of `variance`; null for one row.
 
-    The partial is three floats; commutative. Nulls are skipped; NaN and inf give NaN. Otherwise as `variance`.
+    The partial is four floats; commutative. Nulls are skipped; NaN and inf give NaN. Otherwise as `variance`.
 
     >>> from windrow import agg
     >>> a = agg.stddev(); round(a.lower(a.combine(a.lift(1), a.lift(5))), 6)
@@ -227,7 +232,7 @@ def stddev(*columns: str, form: str = "moments") -> Aggregate:
 def stddev_pop(*columns: str, form: str = "moments") -> Aggregate:
     """The population standard deviation, the square root of `var_pop`; 0 for one row.
 
-    The partial is three floats; commutative. Nulls are skipped; NaN and inf give NaN. Otherwise as `variance`.
+    The partial is four floats; commutative. Nulls are skipped; NaN and inf give NaN. Otherwise as `variance`.
 
     >>> from windrow import agg
     >>> a = agg.stddev_pop(); a.lower(a.combine(a.lift(1), a.lift(5)))

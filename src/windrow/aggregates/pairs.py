@@ -1,6 +1,7 @@
 """corr, covar_samp, regr_slope: two columns beside each other.
 
-One partial for all three: (n, mean x, mean y, Cxy, Mxx, Myy), merged like variances.
+One partial for all three: (n, mean x, mean y, Cxy, Mxx, Myy), merged like variances, each mean kept as one of the values
+and the distance from it (`moments`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
-from windrow.aggregates.moments import SQL_M2, SQL_MEAN
+from windrow.aggregates.moments import SQL_M2, SQL_MEAN, SQL_NO_DISTANCE
 from windrow.aggregates.values import bind, real, where
 
 
@@ -17,7 +18,7 @@ def lift_pair(x, y):
     x = 1.0 * x
     y = 1.0 * y
     zero = (x - x) + (y - y)  # NaN where one is NaN or inf
-    return (1.0, x, y, zero, x - x, y - y)
+    return (1.0, x, 0.0, y, 0.0, zero, x - x, y - y)
 
 
 def lift_pair_plain(x, y):
@@ -31,29 +32,32 @@ def lift_slope_plain(y, x):  # Spark's order: the dependent one first
 def combine_pairs(a, b):
     n = a[0] + b[0]
     g = b[0] / (n if n > 0.0 else 1.0)  # the guard is explained in moments.chan
-    dx = b[1] - a[1]
-    dy = b[2] - a[2]
+    dx = (b[1] - a[1]) + (b[2] - a[2])
+    dy = (b[3] - a[3]) + (b[4] - a[4])
     gx = dx * g
     gy = dy * g
+    some = a[0] > 0.0
     return (
         n,
-        a[1] + gx,
-        a[2] + gy,
-        a[3] + (b[3] + gx * dy * a[0]),
-        a[4] + (b[4] + gx * dx * a[0]),
-        a[5] + (b[5] + gy * dy * a[0]),
+        a[1] if some else b[1],
+        a[2] + gx if some else b[2],
+        a[3] if some else b[3],
+        a[4] + gy if some else b[4],
+        a[5] + (b[5] + gx * dy * a[0]),
+        a[6] + (b[6] + gx * dx * a[0]),
+        a[7] + (b[7] + gy * dy * a[0]),
     )
 
 
 def has_corr(p):
-    return (p[0] > 1.0) & (p[4] != 0.0) & (p[5] != 0.0)
+    return (p[0] > 1.0) & (p[6] != 0.0) & (p[7] != 0.0)
 
 
 def corr_of(p):
     # one root of the product rounds once less (a perfect line gives 1.0), two roots do not leave the range
-    both = p[4] * p[5]
-    spread = math.sqrt(both) if (both > 1e-290) & (both < 1e290) else math.sqrt(p[4]) * math.sqrt(p[5])
-    return p[3] / (spread if spread != 0.0 else math.nan)
+    both = p[6] * p[7]
+    spread = math.sqrt(both) if (both > 1e-290) & (both < 1e290) else math.sqrt(p[6]) * math.sqrt(p[7])
+    return p[5] / (spread if spread != 0.0 else math.nan)
 
 
 def several(p):
@@ -61,21 +65,23 @@ def several(p):
 
 
 def covar_samp_of(p):
-    return p[3] / (p[0] - 1.0 if p[0] > 1.0 else math.nan)
+    return p[5] / (p[0] - 1.0 if p[0] > 1.0 else math.nan)
 
 
 def has_slope(p):
-    return p[5] != 0.0
+    return p[7] != 0.0
 
 
 def slope_of(p):
-    return p[3] / (p[5] if p[5] != 0.0 else math.nan)
+    return p[5] / (p[7] if p[7] != 0.0 else math.nan)
 
 
 SQL_PAIRS = (
     "count({x})",
     SQL_MEAN,
+    SQL_NO_DISTANCE,
     SQL_MEAN.replace("{x}", "{y}"),
+    SQL_NO_DISTANCE,
     # where one of them does not vary, they do not vary together
     "CASE WHEN min({x}) = max({x}) THEN (min({x}) - min({x})) + (sum({y}) - sum({y})) "
     "WHEN min({y}) = max({y}) THEN (min({y}) - min({y})) + (sum({x}) - sum({x})) "
@@ -87,8 +93,7 @@ SQL_PAIRS = (
 
 def build(name: str, lift: Callable, defined: Callable, value: Callable) -> Builtin:
     def numeric(dtypes: Sequence[str]) -> Numeric:
-        identity = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        return Numeric(lift_pair, combine_pairs, value, identity, defined=defined, sql=SQL_PAIRS)
+        return Numeric(lift_pair, combine_pairs, value, (0.0,) * 8, defined=defined, sql=SQL_PAIRS)
 
     return Builtin(
         name, lift, combine_pairs, where(defined, value), commutative=True, result="float64", numeric=numeric
@@ -103,7 +108,7 @@ REGR_SLOPE = build("regr_slope", lift_slope_plain, has_slope, slope_of)
 def corr(*columns: str) -> Aggregate:
     """`corr(x, y)`: Pearson's correlation; null for one row and where a column does not vary.
 
-    The partial is six floats; commutative. A row with either null is skipped; NaN and inf give NaN.
+    The partial is eight floats; commutative. A row with either null is skipped; NaN and inf give NaN.
 
     >>> from windrow import agg
     >>> a = agg.corr(); a.lower(a.combine(a.lift(1, 10), a.lift(2, 20)))
@@ -115,7 +120,7 @@ def corr(*columns: str) -> Aggregate:
 def covar_samp(*columns: str) -> Aggregate:
     """`covar_samp(x, y)`: the sample covariance; null for one row.
 
-    The partial is six floats; commutative. A row with either null is skipped; NaN and inf give NaN.
+    The partial is eight floats; commutative. A row with either null is skipped; NaN and inf give NaN.
 
     >>> from windrow import agg
     >>> a = agg.covar_samp(); a.lower(a.combine(a.lift(1, 10), a.lift(3, 20)))
@@ -127,7 +132,7 @@ def covar_samp(*columns: str) -> Aggregate:
 def regr_slope(*columns: str) -> Aggregate:
     """`regr_slope(y, x)`: the slope of the line fitted to y over x; null where x does not vary.
 
-    The partial is six floats; commutative. A row with either null is skipped; NaN and inf give NaN.
+    The partial is eight floats; commutative. A row with either null is skipped; NaN and inf give NaN.
 
     >>> from windrow import agg
     >>> a = agg.regr_slope(); a.lower(a.combine(a.lift(10, 1), a.lift(20, 3)))

@@ -4,8 +4,8 @@
 one more for each 1 in w (for aggregates that select one of their arguments, min and max, one in all: the two halves
 may overlap), but every step is vector code and its numbers of rows are constants. Where keys begin within a chunk, each
 step leaves out what lies before the row's own key, by a comparison instead of a branch: keys of a few rows then cost
-little more than one large one. LLVM makes vector code of partials of two numbers, not of more; for these, `lockstep`
-takes many blocks of w rows side by side, two combines a row, each block with its own chain.
+little more than one large one. LLVM makes vector code of partials of three numbers, not of more; for these,
+`lockstep` takes many blocks of w rows side by side, two combines a row, each block with its own chain.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def rows(kernel: Any, form: Form, sized: Form, registers: Any) -> Callable:
     assert narrow is not None
     steps, key_end, bare = row_steps(kernel, form, registers)
     doubled = doubling(sized)
-    vectors = sized.selective or len(sized.dtypes or ()) <= 2
+    vectors = sized.selective or len(sized.dtypes or ()) <= 3
     stepped = doubled if vectors else lockstep(sized)
 
     @form.whole
