@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from windrow.aggregates.base import Aggregate
     from windrow.local.warming import warm
     from windrow.query import Query
+    from windrow.windows.expressions import expr
 
 __version__ = "0.1.0"
-__all__ = ["Aggregate", "Query", "agg", "errors", "local", "spark", "stores", "swag", "warm", "win"]
+__all__ = ["Aggregate", "Query", "agg", "errors", "expr", "local", "spark", "stores", "swag", "warm", "win"]
 
 #: where each name is; imported when it is first asked for, so that nobody waits for what is not used
 _HOMES = {
     "Aggregate": "windrow.aggregates.base",
     "Query": "windrow.query",
+    "expr": "windrow.windows.expressions",
     "warm": "windrow.local.warming",
     "agg": "windrow.aggregates",
     "win": "windrow.windows",

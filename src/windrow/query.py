@@ -20,6 +20,7 @@ from windrow.stores.base import Store
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import ROWS, TIME, Measure, Window
 from windrow.windows.durations import TIME_UNITS, micros
+from windrow.windows.inputs import Input, derived
 from windrow.windows.kinds import between_ticks
 
 #: the name of a window that was given without one
@@ -145,7 +146,11 @@ class Query:
             )
         self.named = isinstance(windows, Mapping)
         self.windows: dict[str, Window] = dict(windows) if isinstance(windows, Mapping) else {ONLY: windows}
-        self.aggregates: dict[str, Aggregate] = {name: _accepted(a) for name, a in aggregates.items()}
+        #: columns that are derived from those of the data, by the names under which aggregates take them
+        self.inputs: dict[str, Input] = {}
+        self.aggregates: dict[str, Aggregate] = {
+            name: _accepted(name, a, self.inputs) for name, a in aggregates.items()
+        }
         self.time, self.time_unit = time, time_unit
         #: whether integers that look like another unit are refused; not where a part of the rows is seen
         self.guesses_unit = time is not None and time_unit is None
@@ -269,10 +274,21 @@ class Query:
             "by": list(self.by),
             "windows": [f"{name}: {window} {facts(window)}" for name, window in self.windows.items()],
             "aggregates": [f"{name}: {a!r} {facts(a)}" for name, a in self.aggregates.items()],
+            **self._conditions(),
             "lateness": self.lateness,
             "changes_only": self.changes_only,
             "partial": self.partial,
         }
+
+    def _conditions(self) -> dict[str, Any]:
+        """Functions of the row that say which rows aggregates take: their names alone do not tell them."""
+        functions = {name: i.where.function for name, i in self.inputs.items() if i.where is not None}
+        found = [f"{name} {facts(function)}" for name, function in functions.items() if function is not None]
+        return {"conditions": found} if found else {}
+
+    def sources(self, column: str) -> tuple[str, ...]:
+        """The columns of the data that a column of an aggregate is made of."""
+        return (self.inputs[column].columns or ()) if column in self.inputs else (column,)
 
     def __repr__(self) -> str:
         windows = ", ".join(f"{name}: {window}" if self.named else str(window) for name, window in self.windows.items())
@@ -394,8 +410,13 @@ def _call(aggregate: Aggregate) -> str:
     return f"agg.{aggregate.name}('x')" if aggregate.builtin else "mine('x') for an aggregate of your own, `mine`"
 
 
-def _accepted(aggregate: Any) -> Any:
-    """The aggregate; one of Spark's own, given as (aggregator, *columns), made into one of ours."""
+def _accepted(name: str, aggregate: Any, inputs: dict[str, Input]) -> Any:
+    """The aggregate over columns; one of Spark's own, given as (aggregator, *columns), made into one of ours."""
     if isinstance(aggregate, tuple) and aggregate and is_aggregator(aggregate[0]):
-        return adopted(aggregate[0])(*aggregate[1:])
-    return aggregate
+        aggregate = adopted(aggregate[0])(*aggregate[1:])
+    if not isinstance(aggregate, Aggregate):
+        return aggregate
+    try:
+        return derived(aggregate, inputs)
+    except WindrowError as error:
+        raise WindrowError(f"aggregates['{name}']: {error}") from None

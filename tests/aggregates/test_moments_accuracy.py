@@ -74,7 +74,9 @@ def check(found: dict[str, list], x: list[float], y: list[float]) -> None:
 @pytest.mark.parametrize("compile", ["never", "always"])
 def test_windows_that_slide(compile: str, base: float, spread: float) -> None:
     x, y = noise(base, spread, 1), noise(-3 * base, spread, 2)
-    names = list(AGGREGATES) if compile == "never" else ["stddev", "slope"]  # the others' kernels differ in `lower` only
+    names = (
+        list(AGGREGATES) if compile == "never" else ["stddev", "slope"]
+    )  # the others' kernels differ in `lower` only
     aggregates = {name: AGGREGATES[name] for name in names}
     query = windrow.Query(windows=win.trailing(W), aggregates=aggregates, compile=compile)
     data = {"x": np.array(x), "y": np.array(y)}

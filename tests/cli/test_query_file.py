@@ -118,6 +118,26 @@ def test_options_reach_the_aggregate(place):
     assert [list(x) for x in found["f"]] == [["a", "b"], ["d", "e"]]
 
 
+def test_conditions_and_expressions(place):
+    window = '[window]\nkind = "tumbling"\nsize = 3\n[aggregates]\n'
+    found = loaded(
+        place,
+        window + 'n = { function = "count", where = "x >= 2" }\n'
+        'v = { function = "sum", columns = [{ expr = "x * y" }], where = "y is not null" }',
+    )
+    meant = {"n": agg.count(where="x >= 2"), "v": agg.sum(windrow.expr("x * y"), where="y is not null")}
+    assert found.identity() == windrow.Query(windows=win.tumbling(3), aggregates=meant).identity()
+    assert found.run({"x": [1, 2, 3], "y": [1, 1, 2]})["v"].tolist() == [9]
+    for given, says in (
+        ('n = { function = "count", where = "x >=" }', "ends too early"),
+        ('n = { function = "sum", columns = [{ expr = "x **" }] }', "is not allowed"),
+        ('n = { function = "sum", columns = [{ expr = 3 }] }', "takes a text"),
+        ('n = { function = "sum", columns = [{ text = "x" }] }', "names of columns, or"),
+    ):
+        with pytest.raises(Usage, match=says):
+            loaded(place, window + given)
+
+
 def test_code_beside_the_file(place, monkeypatch):
     (place / "my_code_for_tests.py").write_text(
         textwrap.dedent("""
@@ -195,6 +215,15 @@ NAN = float("nan")
         ("old.x < total.x", {"x": NAN}, {"x": NAN}, False),
         ("total.n // 2 + 1 != 3", {"n": 5}, {}, False),
         ("True", {}, {}, True),
+        ("coalesce(total.n, old.n) = 2 and least(total.n, old.n, 5) = 2", {"n": None}, {"n": 2}, True),
+        ("greatest(total.x, 7) > 1e300 and old.n between 1 and 3", {"x": NAN}, {"n": 2}, True),
+        (
+            "case when total.n > 3 then upper(old.s) else 'x' end = 'AB' and length(old.s) = 2",
+            {"n": 4},
+            {"s": "ab"},
+            True,
+        ),
+        ("case when total.n > 3 then 1 end is null", {"n": 3}, {}, True),
     ],
 )
 def test_policies_as_text(text, total, old, holds):

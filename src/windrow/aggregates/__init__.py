@@ -13,6 +13,8 @@ from windrow.aggregates.joins import join
 from windrow.aggregates.lists import collect_list, concat, first_n, last_n, top_k
 from windrow.aggregates.logic import bool_and, bool_or
 from windrow.aggregates.moments import stddev, stddev_pop, var_pop, variance
+from windrow.aggregates.moments import stddev as std
+from windrow.aggregates.moments import variance as var
 from windrow.aggregates.pairs import corr, covar_samp, regr_slope
 from windrow.aggregates.picks import first, last, max_by, min_by
 from windrow.aggregates.products import geometric_mean, product
@@ -20,12 +22,14 @@ from windrow.aggregates.runs import longest_increasing_run
 from windrow.aggregates.shape import kurtosis, skewness
 from windrow.aggregates.sketches import approx_count_distinct, approx_percentile
 from windrow.aggregates.sums import count, mean, weighted_mean
+from windrow.aggregates.sums import mean as avg
 from windrow.aggregates.sums import sum_ as sum
 from windrow.errors import unknown_name
 
 __all__ = [
     "approx_count_distinct",
     "approx_percentile",
+    "avg",
     "bloom",
     "bool_and",
     "bool_or",
@@ -58,11 +62,13 @@ __all__ = [
     "product",
     "regr_slope",
     "skewness",
+    "std",
     "stddev",
     "stddev_pop",
     "sum",
     "top_k",
     "value_range",
+    "var",
     "var_pop",
     "variance",
     "weighted_mean",
@@ -70,7 +76,7 @@ __all__ = [
 
 #: what others call aggregates that are here, or that something here comes near to
 _INSTEAD = {
-    "avg": "agg.mean", "average": "agg.mean", "std": "agg.stddev", "var": "agg.variance", "any": "agg.bool_or",
+    "average": "agg.mean", "any": "agg.bool_or",
     "all": "agg.bool_and", "nunique": "agg.count_distinct", "n_unique": "agg.count_distinct",
     "median": "agg.approx_percentile(x, q=0.5)", "percentile": "agg.approx_percentile", "range": "agg.value_range",
     "quantile": "agg.approx_percentile", "argmax": "agg.max_by", "argmin": "agg.min_by", "prod": "agg.product",

@@ -164,6 +164,8 @@ class Aggregate:
     unordered = False
     #: its answers can be read off others
     derived_from: Derivation | None = None
+    #: it takes the rows where this holds: a predicate (`windows.predicates`) that the query has not read yet; None: all
+    where: Any = None
 
     def __init__(
         self,
@@ -212,18 +214,21 @@ class Aggregate:
         mine, theirs = ((a.core_lift, a.core_combine, a.core_lower, a.needs, a.builtin, a.empty) for a in (self, other))
         return mine == theirs
 
-    def __call__(self, *columns: str) -> Aggregate:
-        """The same aggregate over named columns, for a query."""
+    def __call__(self, *columns: str, where: Any = None) -> Aggregate:
+        """The same aggregate over named columns, for a query; with `where`, of the rows where that holds."""
         least, most = self.arity
         if len(columns) < least or (most is not None and len(columns) > most):
             expected = f"{least}" if most == least else f"{least} to {most}" if most is not None else f"{least} or more"
             raise WindrowError(f"{self.name} takes {expected} column(s), got {len(columns)}: {', '.join(columns)}")
         bound = copy.copy(self)
         bound.columns = tuple(columns)
+        if where is not None:
+            bound.where = where
         return bound
 
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join(self.columns)})"
+        condition = [] if self.where is None else [f"where={self.where!r}"]
+        return f"{self.name}({', '.join([*self.columns, *condition])})"
 
     # The monoid with None adjoined: what the plain engine runs on.
 

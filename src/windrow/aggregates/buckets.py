@@ -35,7 +35,7 @@ def subtract_counts(total, oldest):
     return tuple(x - y for x, y in zip(total, oldest, strict=True))
 
 
-def histogram(column: str | None = None, edges: Sequence[Any] | None = None) -> Aggregate:
+def histogram(column: str | None = None, edges: Sequence[Any] | None = None, *, where: Any = None) -> Aggregate:
     """`histogram(x, edges)`: how many values are in each bucket [e_i, e_i+1), the last one closed, as a list.
 
     The partial is (rows, a count for each bucket); commutative, with an exact inverse. Values outside of the edges, NaN
@@ -63,4 +63,4 @@ def histogram(column: str | None = None, edges: Sequence[Any] | None = None) -> 
         commutative=True,
         result="int64 list",
     )
-    return bind(aggregate, (column,))
+    return bind(aggregate, (column,), where)

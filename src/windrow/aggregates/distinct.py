@@ -65,7 +65,7 @@ COUNT_DISTINCT = Builtin(
 MODE = Builtin("mode", lift_pair, merge_counts, lower_mode, load=load_counts, result="input")
 
 
-def collect_set(*columns: str) -> Aggregate:
+def collect_set(*columns: str, where: Any = None) -> Aggregate:
     """The distinct values as a list, in order of first arrival; nulls are left out, no rows give an empty list.
 
     The partial is a tuple of the distinct values; not commutative, since the order shows (Spark's is arbitrary). With
@@ -75,10 +75,10 @@ def collect_set(*columns: str) -> Aggregate:
     >>> a = agg.collect_set(); a.lower(a.combine(a.combine(a.lift(3), a.lift(5)), a.lift(3)))
     [3, 5]
     """
-    return bind(COLLECT_SET, columns)
+    return bind(COLLECT_SET, columns, where)
 
 
-def count_distinct(*columns: str) -> Aggregate:
+def count_distinct(*columns: str, where: Any = None) -> Aggregate:
     """How many distinct values there are, or distinct rows of several columns; rows with a null are skipped.
 
     The partial is a frozenset of the distinct values; commutative. Counts for each value would make it invertible, but
@@ -88,10 +88,10 @@ def count_distinct(*columns: str) -> Aggregate:
     >>> a = agg.count_distinct(); a.lower(a.combine(a.combine(a.lift(3), a.lift(5)), a.lift(3)))
     2
     """
-    return bind(COUNT_DISTINCT, columns)
+    return bind(COUNT_DISTINCT, columns, where)
 
 
-def mode(*columns: str) -> Aggregate:
+def mode(*columns: str, where: Any = None) -> Aggregate:
     """The most frequent value; of those that tie, the one that arrived first (Spark's choice is arbitrary).
 
     The partial is one (value, count) for each distinct value; not commutative (ties). Nulls are skipped.
@@ -100,4 +100,4 @@ def mode(*columns: str) -> Aggregate:
     >>> a = agg.mode(); a.lower(a.combine(a.combine(a.lift(3), a.lift(5)), a.lift(5)))
     5
     """
-    return bind(MODE, columns)
+    return bind(MODE, columns, where)

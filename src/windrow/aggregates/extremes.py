@@ -7,6 +7,7 @@ come as their ranks. `|` instead of `or` keeps the compiled comparison free of b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from windrow.aggregates.arithmetic import the_first
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
@@ -165,7 +166,7 @@ VALUE_RANGE = Builtin(
 )
 
 
-def max_(*columns: str) -> Aggregate:
+def max_(*columns: str, where: Any = None) -> Aggregate:
     """The largest value. NaN is larger than any number; nulls are skipped.
 
     The partial is the value; commutative and selective.
@@ -174,10 +175,10 @@ def max_(*columns: str) -> Aggregate:
     >>> a = agg.max(); a.lower(a.combine(a.lift(3), a.lift(5)))
     5
     """
-    return bind(MAX, columns)
+    return bind(MAX, columns, where)
 
 
-def min_(*columns: str) -> Aggregate:
+def min_(*columns: str, where: Any = None) -> Aggregate:
     """The smallest value; NaN only where all are NaN. Nulls are skipped.
 
     The partial is the value; commutative and selective.
@@ -186,10 +187,10 @@ def min_(*columns: str) -> Aggregate:
     >>> a = agg.min(); a.lower(a.combine(a.lift(3), a.lift(5)))
     3
     """
-    return bind(MIN, columns)
+    return bind(MIN, columns, where)
 
 
-def max_count(*columns: str) -> Aggregate:
+def max_count(*columns: str, where: Any = None) -> Aggregate:
     """How often the largest value occurs (NaNs are equal and the largest). Nulls are skipped.
 
     The partial is (value, count); commutative.
@@ -198,10 +199,10 @@ def max_count(*columns: str) -> Aggregate:
     >>> a = agg.max_count(); a.lower(a.combine(a.combine(a.lift(5), a.lift(3)), a.lift(5)))
     2
     """
-    return bind(MAX_COUNT, columns)
+    return bind(MAX_COUNT, columns, where)
 
 
-def min_count(*columns: str) -> Aggregate:
+def min_count(*columns: str, where: Any = None) -> Aggregate:
     """How often the smallest value occurs (NaNs are equal and the largest). Nulls are skipped.
 
     The partial is (value, count); commutative.
@@ -210,10 +211,10 @@ def min_count(*columns: str) -> Aggregate:
     >>> a = agg.min_count(); a.lower(a.combine(a.combine(a.lift(5), a.lift(3)), a.lift(5)))
     1
     """
-    return bind(MIN_COUNT, columns)
+    return bind(MIN_COUNT, columns, where)
 
 
-def value_range(*columns: str) -> Aggregate:
+def value_range(*columns: str, where: Any = None) -> Aggregate:
     """The largest value minus the smallest: numbers, dates, Decimals.
 
     The partial is (min, max); commutative. NaN gives NaN, and so does a window of one infinity only; nulls are skipped;
@@ -223,4 +224,4 @@ def value_range(*columns: str) -> Aggregate:
     >>> a = agg.value_range(); a.lower(a.combine(a.lift(3), a.lift(5)))
     2
     """
-    return bind(VALUE_RANGE, columns)
+    return bind(VALUE_RANGE, columns, where)

@@ -42,7 +42,7 @@ def bloom_mask(x: Any, size: int, hashes: int) -> int:
     return mask
 
 
-def bloom(column: str | None = None, items: int = 1000, fpp: float = 0.03) -> Aggregate:
+def bloom(column: str | None = None, items: int = 1000, fpp: float = 0.03, *, where: Any = None) -> Aggregate:
     """A Bloom filter of the values, for `items` distinct ones at a share `fpp` of false positives.
 
     The answer has `might_contain(value)`. The partial is a bit set in one Python int, of 1.44·log2(1/fpp) bits for each
@@ -70,7 +70,7 @@ def bloom(column: str | None = None, items: int = 1000, fpp: float = 0.03) -> Ag
         dump=lambda bits: bits.to_bytes((size + 7) // 8, "little"),
         load=lambda data: int.from_bytes(data, "little"),
     )
-    return bind(aggregate, (column,))
+    return bind(aggregate, (column,), where)
 
 
 class Frequencies:
@@ -105,7 +105,9 @@ class Frequencies:
 SPARSE = 64
 
 
-def count_min(column: str | None = None, relative_error: float = 0.01, confidence: float = 0.99) -> Aggregate:
+def count_min(
+    column: str | None = None, relative_error: float = 0.01, confidence: float = 0.99, *, where: Any = None
+) -> Aggregate:
     """How often each value came, by a Count-Min sketch: an answer with `estimate(value)`.
 
     An estimate is never too low, and too high by at most `relative_error` of all rows with probability `confidence`.
@@ -161,10 +163,10 @@ def count_min(column: str | None = None, relative_error: float = 0.01, confidenc
             else package.count_min_sketch.deserialize(bytes(data))
         ),
     )
-    return bind(aggregate, (column,))
+    return bind(aggregate, (column,), where)
 
 
-def frequent_items(column: str | None = None, k: int = 64) -> Aggregate:
+def frequent_items(column: str | None = None, k: int = 64, *, where: Any = None) -> Aggregate:
     """The most frequent values as (value, estimate) pairs, the most frequent first, at most k of them.
 
     By the mergeable summaries of Misra and Gries (Agarwal et al. 2012, what DataSketches does too, but for any value
@@ -199,4 +201,4 @@ def frequent_items(column: str | None = None, k: int = 64) -> Aggregate:
     def load(data: Any) -> tuple:
         return (tuple((canonical(value), count) for value, count in data[0]), data[1])
 
-    return bind(Builtin("frequent_items", lift, combine, lower, load=load), (column,))
+    return bind(Builtin("frequent_items", lift, combine, lower, load=load), (column,), where)

@@ -6,6 +6,7 @@ from collections import namedtuple
 from typing import Any, cast
 
 from windrow.aggregates.base import Aggregate, Builtin
+from windrow.aggregates.values import without_condition
 from windrow.errors import OptionError, WindrowError, WrongType
 
 
@@ -48,6 +49,7 @@ def join(*aggregates: Aggregate, **named: Aggregate) -> Join:
     for component in components:
         if not isinstance(component, Aggregate):
             raise WrongType(f"join takes aggregates such as agg.max(), got {component!r}")
+        without_condition(component, "join")
     answer = cast(Any, namedtuple("Joined", list(named)))._make if named else tuple
     return _join(components, answer)
 

@@ -24,7 +24,7 @@ def drop_oldest(total, oldest):
 COLLECT_LIST = Builtin("collect_list", lift_item, chain, list, inverse=drop_oldest, empty=[], result="list")
 
 
-def collect_list(*columns: str) -> Aggregate:
+def collect_list(*columns: str, where: Any = None) -> Aggregate:
     """All values in order, as a list; nulls are left out, as in Spark, and no rows give an empty list.
 
     The partial is a tuple as long as the window; not commutative, with an exact inverse.
@@ -33,10 +33,10 @@ def collect_list(*columns: str) -> Aggregate:
     >>> a = agg.collect_list(); a.lower(a.combine(a.lift(3), a.lift(5)))
     [3, 5]
     """
-    return bind(COLLECT_LIST, columns)
+    return bind(COLLECT_LIST, columns, where)
 
 
-def concat(column: str | None = None, sep: str = "") -> Aggregate:
+def concat(column: str | None = None, sep: str = "", *, where: Any = None) -> Aggregate:
     """The values as text, in order, with `sep` between them (Spark's listagg); nulls are left out.
 
     The partial is the tuple of texts, joined at the end; not commutative, with an exact inverse. What is not text
@@ -52,14 +52,14 @@ def concat(column: str | None = None, sep: str = "") -> Aggregate:
     def lower(p: tuple) -> str | None:
         return sep.join(p) if p else None
 
-    return bind(Builtin("concat", lift_text, chain, lower, inverse=drop_oldest, result="text"), (column,))
+    return bind(Builtin("concat", lift_text, chain, lower, inverse=drop_oldest, result="text"), (column,), where)
 
 
 def lift_text(x):
     return (str(x),)
 
 
-def first_n(column: str | None = None, n: int | None = None) -> Aggregate:
+def first_n(column: str | None = None, n: int | None = None, *, where: Any = None) -> Aggregate:
     """The first n values in order of arrival, as a list; nulls are left out.
 
     The partial is a tuple of at most n; not commutative.
@@ -73,10 +73,10 @@ def first_n(column: str | None = None, n: int | None = None) -> Aggregate:
     def combine(a: tuple, b: tuple) -> tuple:
         return a if len(a) == size else (a + b)[:size]
 
-    return bind(Builtin("first_n", lift_item, combine, list, result="list"), (column,))
+    return bind(Builtin("first_n", lift_item, combine, list, result="list"), (column,), where)
 
 
-def last_n(column: str | None = None, n: int | None = None) -> Aggregate:
+def last_n(column: str | None = None, n: int | None = None, *, where: Any = None) -> Aggregate:
     """The last n values in order of arrival, as a list; nulls are left out.
 
     The partial is a tuple of at most n; not commutative.
@@ -90,7 +90,7 @@ def last_n(column: str | None = None, n: int | None = None) -> Aggregate:
     def combine(a: tuple, b: tuple) -> tuple:
         return b if len(b) == size else (a + b)[-size:]
 
-    return bind(Builtin("last_n", lift_item, combine, list, result="list"), (column,))
+    return bind(Builtin("last_n", lift_item, combine, list, result="list"), (column,), where)
 
 
 def rank(x: Any) -> tuple:
@@ -98,7 +98,7 @@ def rank(x: Any) -> tuple:
     return (x != x, x)
 
 
-def top_k(column: str | None = None, k: int | None = None) -> Aggregate:
+def top_k(column: str | None = None, k: int | None = None, *, where: Any = None) -> Aggregate:
     """The k largest values, the largest first, as a list; NaN is the largest, nulls are left out.
 
     The partial is a sorted tuple of at most k; commutative.
@@ -112,4 +112,6 @@ def top_k(column: str | None = None, k: int | None = None) -> Aggregate:
     def combine(a: tuple, b: tuple) -> tuple:
         return tuple(sorted(a + b, key=rank, reverse=True)[:size])
 
-    return bind(Builtin("top_k", lift_item, combine, list, commutative=True, result="list", compares=(0,)), (column,))
+    return bind(
+        Builtin("top_k", lift_item, combine, list, commutative=True, result="list", compares=(0,)), (column,), where
+    )

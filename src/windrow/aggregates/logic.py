@@ -51,7 +51,7 @@ BOOL_OR = Builtin(
 )
 
 
-def bool_and(*columns: str) -> Aggregate:
+def bool_and(*columns: str, where: Any = None) -> Aggregate:
     """True where every value is true (or an int other than 0). Nulls are skipped.
 
     The partial is one bool; commutative and selective.
@@ -60,10 +60,10 @@ def bool_and(*columns: str) -> Aggregate:
     >>> a = agg.bool_and(); a.lower(a.combine(a.lift(True), a.lift(False)))
     False
     """
-    return bind(BOOL_AND, columns)
+    return bind(BOOL_AND, columns, where)
 
 
-def bool_or(*columns: str) -> Aggregate:
+def bool_or(*columns: str, where: Any = None) -> Aggregate:
     """True where some value is true (or an int other than 0). Nulls are skipped.
 
     The partial is one bool; commutative and selective.
@@ -72,4 +72,4 @@ def bool_or(*columns: str) -> Aggregate:
     >>> a = agg.bool_or(); a.lower(a.combine(a.lift(True), a.lift(False)))
     True
     """
-    return bind(BOOL_OR, columns)
+    return bind(BOOL_OR, columns, where)

@@ -1,16 +1,17 @@
 """variance and stddev, of samples and of populations.
 
 The partial is (n, value, distance, M2), M2 the sum of squared distances from the mean, merged by Chan's formula. It
-cannot turn negative, is exactly 0 where all values are equal, and does not cancel. The mean is kept as one of the values
-and the distance from it: beside a spread of few steps of a float (1e8 ± 1e-7) the rounding of a plain mean would be as
-large as the distances between means. Paper 1, Table 1 keeps (n, sum, sum of squares): the named variant `form="paper"`,
-for the experiments only, since it loses every digit where the mean is large beside the spread.
+cannot turn negative, is exactly 0 where all values are equal, and does not cancel. The mean is kept as one of the
+values and the distance from it: beside a spread of few steps of a float (1e8 ± 1e-7) the rounding of a plain mean would
+be as large as the distances between means. Paper 1, Table 1 keeps (n, sum, sum of squares): the named variant
+`form="paper"`, for the experiments only, since it loses every digit where the mean is large beside the spread.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from windrow.aggregates.arithmetic import add_three
 from windrow.aggregates.base import Aggregate, Builtin, Numeric, Sized
@@ -187,12 +188,12 @@ FORMS = {
 }
 
 
-def choose(name: str, form: str, columns: Sequence[str]) -> Aggregate:
+def choose(name: str, form: str, columns: Sequence[str], where: Any) -> Aggregate:
     forms = FORMS[name]
-    return bind(forms[one_of(name, "form", form, tuple(forms))], columns)
+    return bind(forms[one_of(name, "form", form, tuple(forms))], columns, where)
 
 
-def variance(*columns: str, form: str = "moments") -> Aggregate:
+def variance(*columns: str, form: str = "moments", where: Any = None) -> Aggregate:
     """The sample variance (Spark's variance and var_samp); null for one row, as in Spark since 3.1.
 
     The partial is four floats; commutative. Nulls are skipped; NaN and inf give NaN. Never negative, and exactly 0
@@ -202,10 +203,10 @@ def variance(*columns: str, form: str = "moments") -> Aggregate:
     >>> a = agg.variance(); a.lower(a.combine(a.lift(1), a.lift(5)))
     8.0
     """
-    return choose("variance", form, columns)
+    return choose("variance", form, columns, where)
 
 
-def var_pop(*columns: str, form: str = "moments") -> Aggregate:
+def var_pop(*columns: str, form: str = "moments", where: Any = None) -> Aggregate:
     """The population variance; 0 for one row.
 
     The partial is four floats; commutative. Nulls are skipped; NaN and inf give NaN. Otherwise as `variance`.
@@ -214,10 +215,10 @@ def var_pop(*columns: str, form: str = "moments") -> Aggregate:
     >>> a = agg.var_pop(); a.lower(a.combine(a.lift(1), a.lift(5)))
     4.0
     """
-    return choose("var_pop", form, columns)
+    return choose("var_pop", form, columns, where)
 
 
-def stddev(*columns: str, form: str = "moments") -> Aggregate:
+def stddev(*columns: str, form: str = "moments", where: Any = None) -> Aggregate:
     """The sample standard deviation, the square root of `variance`; null for one row.
 
     The partial is four floats; commutative. Nulls are skipped; NaN and inf give NaN. Otherwise as `variance`.
@@ -226,10 +227,10 @@ def stddev(*columns: str, form: str = "moments") -> Aggregate:
     >>> a = agg.stddev(); round(a.lower(a.combine(a.lift(1), a.lift(5))), 6)
     2.828427
     """
-    return choose("stddev", form, columns)
+    return choose("stddev", form, columns, where)
 
 
-def stddev_pop(*columns: str, form: str = "moments") -> Aggregate:
+def stddev_pop(*columns: str, form: str = "moments", where: Any = None) -> Aggregate:
     """The population standard deviation, the square root of `var_pop`; 0 for one row.
 
     The partial is four floats; commutative. Nulls are skipped; NaN and inf give NaN. Otherwise as `variance`.
@@ -238,4 +239,4 @@ def stddev_pop(*columns: str, form: str = "moments") -> Aggregate:
     >>> a = agg.stddev_pop(); a.lower(a.combine(a.lift(1), a.lift(5)))
     2.0
     """
-    return choose("stddev_pop", form, columns)
+    return choose("stddev_pop", form, columns, where)

@@ -1,13 +1,14 @@
 """corr, covar_samp, regr_slope: two columns beside each other.
 
-One partial for all three: (n, mean x, mean y, Cxy, Mxx, Myy), merged like variances, each mean kept as one of the values
-and the distance from it (`moments`).
+One partial for all three: (n, mean x, mean y, Cxy, Mxx, Myy), merged like variances, each mean kept as one of the
+values and the distance from it (`moments`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
 from windrow.aggregates.moments import SQL_M2, SQL_MEAN, SQL_NO_DISTANCE
@@ -105,7 +106,7 @@ COVAR_SAMP = build("covar_samp", lift_pair_plain, several, covar_samp_of)
 REGR_SLOPE = build("regr_slope", lift_slope_plain, has_slope, slope_of)
 
 
-def corr(*columns: str) -> Aggregate:
+def corr(*columns: str, where: Any = None) -> Aggregate:
     """`corr(x, y)`: Pearson's correlation; null for one row and where a column does not vary.
 
     The partial is eight floats; commutative. A row with either null is skipped; NaN and inf give NaN.
@@ -114,10 +115,10 @@ def corr(*columns: str) -> Aggregate:
     >>> a = agg.corr(); a.lower(a.combine(a.lift(1, 10), a.lift(2, 20)))
     1.0
     """
-    return bind(CORR, columns)
+    return bind(CORR, columns, where)
 
 
-def covar_samp(*columns: str) -> Aggregate:
+def covar_samp(*columns: str, where: Any = None) -> Aggregate:
     """`covar_samp(x, y)`: the sample covariance; null for one row.
 
     The partial is eight floats; commutative. A row with either null is skipped; NaN and inf give NaN.
@@ -126,10 +127,10 @@ def covar_samp(*columns: str) -> Aggregate:
     >>> a = agg.covar_samp(); a.lower(a.combine(a.lift(1, 10), a.lift(3, 20)))
     10.0
     """
-    return bind(COVAR_SAMP, columns)
+    return bind(COVAR_SAMP, columns, where)
 
 
-def regr_slope(*columns: str) -> Aggregate:
+def regr_slope(*columns: str, where: Any = None) -> Aggregate:
     """`regr_slope(y, x)`: the slope of the line fitted to y over x; null where x does not vary.
 
     The partial is eight floats; commutative. A row with either null is skipped; NaN and inf give NaN.
@@ -138,4 +139,4 @@ def regr_slope(*columns: str) -> Aggregate:
     >>> a = agg.regr_slope(); a.lower(a.combine(a.lift(10, 1), a.lift(20, 3)))
     5.0
     """
-    return bind(REGR_SLOPE, columns)
+    return bind(REGR_SLOPE, columns, where)

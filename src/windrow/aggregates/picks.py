@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -172,7 +173,7 @@ FIRST = {
 LAST = {True: pick("last", combine_last, numeric_last, None), False: pick("last", combine_last, numeric_last, ())}
 
 
-def max_by(*columns: str) -> Aggregate:
+def max_by(*columns: str, where: Any = None) -> Aggregate:
     """`max_by(x, ord)`: x of the row with the largest `ord`, the first of them in arrival order.
 
     The partial is (ord, x); selective, not commutative (ties). Rows whose `ord` is null are skipped, a null x is an
@@ -182,10 +183,10 @@ def max_by(*columns: str) -> Aggregate:
     >>> a = agg.max_by(); a.lower(a.combine(a.lift("ann", 3), a.lift("bob", 5)))
     'bob'
     """
-    return bind(MAX_BY, columns)
+    return bind(MAX_BY, columns, where)
 
 
-def min_by(*columns: str) -> Aggregate:
+def min_by(*columns: str, where: Any = None) -> Aggregate:
     """`min_by(x, ord)`: x of the row with the smallest `ord`, the first of them in arrival order.
 
     The partial is (ord, x); selective, not commutative (ties). Rows whose `ord` is null are skipped, a null x is an
@@ -195,10 +196,10 @@ def min_by(*columns: str) -> Aggregate:
     >>> a = agg.min_by(); a.lower(a.combine(a.lift("ann", 3), a.lift("bob", 5)))
     'ann'
     """
-    return bind(MIN_BY, columns)
+    return bind(MIN_BY, columns, where)
 
 
-def first(*columns: str, ignorenulls: bool = True) -> Aggregate:
+def first(*columns: str, ignorenulls: bool = True, where: Any = None) -> Aggregate:
     """The first value that is not null; with `ignorenulls=False` (what Spark's `first` does unasked) the first row's.
 
     The partial is the value; selective, not commutative.
@@ -207,10 +208,10 @@ def first(*columns: str, ignorenulls: bool = True) -> Aggregate:
     >>> a = agg.first(); a.lower(a.combine(a.lift(3), a.lift(5)))
     3
     """
-    return bind(FIRST[bool(ignorenulls)], columns)
+    return bind(FIRST[bool(ignorenulls)], columns, where)
 
 
-def last(*columns: str, ignorenulls: bool = True) -> Aggregate:
+def last(*columns: str, ignorenulls: bool = True, where: Any = None) -> Aggregate:
     """The last value that is not null; with `ignorenulls=False` (what Spark's `last` does unasked) the last row's.
 
     The partial is the value; selective, not commutative.
@@ -219,4 +220,4 @@ def last(*columns: str, ignorenulls: bool = True) -> Aggregate:
     >>> a = agg.last(); a.lower(a.combine(a.lift(3), a.lift(5)))
     5
     """
-    return bind(LAST[bool(ignorenulls)], columns)
+    return bind(LAST[bool(ignorenulls)], columns, where)

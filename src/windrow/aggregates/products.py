@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from windrow.aggregates.arithmetic import add_two, lift_float, the_first
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
@@ -109,7 +110,7 @@ GEOMETRIC_MEAN = {
 }
 
 
-def product(*columns: str) -> Aggregate:
+def product(*columns: str, where: Any = None) -> Aggregate:
     """The product of a column.
 
     The partial is one number; commutative. Division would not undo a 0, so there is no inverse. Nulls are skipped,
@@ -119,10 +120,10 @@ def product(*columns: str) -> Aggregate:
     >>> a = agg.product(); a.lower(a.combine(a.lift(3), a.lift(5)))
     15
     """
-    return bind(PRODUCT, columns)
+    return bind(PRODUCT, columns, where)
 
 
-def geometric_mean(*columns: str, form: str = "logs") -> Aggregate:
+def geometric_mean(*columns: str, form: str = "logs", where: Any = None) -> Aggregate:
     """The n-th root of the product of n numbers: 0 where one is 0, NaN where one is negative.
 
     The partial is (n, sum of logarithms); commutative. `form="paper"` keeps (n, product) as in paper 1, Table 1, for
@@ -133,4 +134,4 @@ def geometric_mean(*columns: str, form: str = "logs") -> Aggregate:
     >>> a = agg.geometric_mean(); round(a.lower(a.combine(a.lift(2), a.lift(8))), 9)
     4.0
     """
-    return bind(GEOMETRIC_MEAN[one_of("geometric_mean", "form", form, tuple(GEOMETRIC_MEAN))], columns)
+    return bind(GEOMETRIC_MEAN[one_of("geometric_mean", "form", form, tuple(GEOMETRIC_MEAN))], columns, where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
 from windrow.aggregates.picks import ZERO
@@ -43,7 +44,7 @@ LONGEST_INCREASING_RUN = Builtin(
 )
 
 
-def longest_increasing_run(*columns: str) -> Aggregate:
+def longest_increasing_run(*columns: str, where: Any = None) -> Aggregate:
     """How many rows the longest run of strictly increasing values has; nulls are skipped, and break no run.
 
     The partial is six numbers; not commutative. NaN is the largest value.
@@ -52,4 +53,4 @@ def longest_increasing_run(*columns: str) -> Aggregate:
     >>> a = agg.longest_increasing_run(); a.lower(a.combine(a.combine(a.lift(3), a.lift(5)), a.lift(4)))
     2
     """
-    return bind(LONGEST_INCREASING_RUN, columns)
+    return bind(LONGEST_INCREASING_RUN, columns, where)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
 from windrow.aggregates.values import bind, real, where
@@ -127,7 +128,7 @@ KURTOSIS = Builtin(
 )
 
 
-def skewness(*columns: str) -> Aggregate:
+def skewness(*columns: str, where: Any = None) -> Aggregate:
     """The population skewness, √n·M3 / M2^1.5 as in Spark; null where all values are equal.
 
     The partial is (n, mean, M2, M3), the mean in two floats; commutative. Nulls are skipped; NaN and inf give NaN.
@@ -136,10 +137,10 @@ def skewness(*columns: str) -> Aggregate:
     >>> a = agg.skewness(); a.lower(a.combine(a.combine(a.lift(0), a.lift(0)), a.lift(3)))
     0.7071067811865475
     """
-    return bind(SKEWNESS, columns)
+    return bind(SKEWNESS, columns, where)
 
 
-def kurtosis(*columns: str) -> Aggregate:
+def kurtosis(*columns: str, where: Any = None) -> Aggregate:
     """The excess kurtosis of the population, n·M4 / M2² - 3 as in Spark; null where all values are equal.
 
     The partial is (n, mean, M2, M3, M4), the mean in two floats; commutative. Nulls are skipped; NaN and inf give NaN.
@@ -148,4 +149,4 @@ def kurtosis(*columns: str) -> Aggregate:
     >>> a = agg.kurtosis(); a.lower(a.combine(a.lift(1), a.lift(5)))
     -2.0
     """
-    return bind(KURTOSIS, columns)
+    return bind(KURTOSIS, columns, where)

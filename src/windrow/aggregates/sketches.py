@@ -27,7 +27,7 @@ def datasketches() -> Any:
     return package
 
 
-def approx_count_distinct(column: str | None = None, rsd: float = 0.02) -> Aggregate:
+def approx_count_distinct(column: str | None = None, rsd: float = 0.02, *, where: Any = None) -> Aggregate:
     """About how many distinct values there are, by HyperLogLog; `rsd` is the relative standard deviation, as in Spark.
 
     The partial is a sketch: a few bytes for each value at first, then about 1/rsd² bytes; commutative. Nulls are
@@ -69,7 +69,7 @@ def approx_count_distinct(column: str | None = None, rsd: float = 0.02) -> Aggre
         dump=lambda sketch: sketch.serialize_compact(),
         load=lambda data: package.hll_sketch.deserialize(bytes(data)),
     )
-    return bind(aggregate, (column,))
+    return bind(aggregate, (column,), where)
 
 
 def check_ranks(q: Any) -> tuple[list[float], bool]:
@@ -82,7 +82,9 @@ def check_ranks(q: Any) -> tuple[list[float], bool]:
     return [float(r) for r in ranks], single
 
 
-def approx_percentile(column: str | None = None, q: float | Sequence[float] | None = None, k: int = 200) -> Aggregate:
+def approx_percentile(
+    column: str | None = None, q: float | Sequence[float] | None = None, k: int = 200, *, where: Any = None
+) -> Aggregate:
     """`approx_percentile(x, q)`: about the smallest value that is not below a share q of all; a list for a list of q.
 
     By a KLL sketch: exact for up to k values, then off by about 1.3 % of the rank for k = 200, 0.2 % for k = 1200. The
@@ -137,4 +139,4 @@ def approx_percentile(column: str | None = None, q: float | Sequence[float] | No
         dump=lambda p: (p[0].serialize(), p[1]),
         load=lambda data: (package.kll_doubles_sketch.deserialize(bytes(data[0])), data[1]),
     )
-    return bind(aggregate, (column,))
+    return bind(aggregate, (column,), where)

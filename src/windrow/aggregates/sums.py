@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -189,7 +190,7 @@ WEIGHTED_MEAN = Builtin(
 )
 
 
-def count(*columns: str) -> Aggregate:
+def count(*columns: str, where: Any = None) -> Aggregate:
     """How many rows there are; of named columns, how many rows have none of them null.
 
     The partial is one int; commutative, with an exact inverse. NaN counts; no rows give 0.
@@ -198,10 +199,10 @@ def count(*columns: str) -> Aggregate:
     >>> a = agg.count(); a.lower(a.combine(a.lift(3), a.lift(5)))
     2
     """
-    return bind(COUNT, columns)
+    return bind(COUNT, columns, where)
 
 
-def sum_(*columns: str) -> Aggregate:
+def sum_(*columns: str, where: Any = None) -> Aggregate:
     """The sum of a column.
 
     The partial is one number (compiled ints: two halves); commutative. Floats round, so the inverse is in `exact`.
@@ -212,10 +213,10 @@ def sum_(*columns: str) -> Aggregate:
     >>> a = agg.sum(); a.lower(a.combine(a.lift(3), a.lift(5)))
     8
     """
-    return bind(SUM, columns)
+    return bind(SUM, columns, where)
 
 
-def mean(*columns: str) -> Aggregate:
+def mean(*columns: str, where: Any = None) -> Aggregate:
     """The arithmetic mean: a float for ints and floats, a Decimal or timedelta for those.
 
     The partial is (count, sum); commutative, the inverse in `exact`. Nulls are skipped, NaN poisons.
@@ -224,10 +225,10 @@ def mean(*columns: str) -> Aggregate:
     >>> a = agg.mean(); a.lower(a.combine(a.lift(3), a.lift(6)))
     4.5
     """
-    return bind(MEAN, columns)
+    return bind(MEAN, columns, where)
 
 
-def weighted_mean(*columns: str) -> Aggregate:
+def weighted_mean(*columns: str, where: Any = None) -> Aggregate:
     """`weighted_mean(x, weight)`: the sum of x·weight over the sum of the weights.
 
     The partial is (sum of weights, sum of products); commutative, the inverse in `exact`. A row with either null is
@@ -237,4 +238,4 @@ def weighted_mean(*columns: str) -> Aggregate:
     >>> a = agg.weighted_mean(); a.lower(a.combine(a.lift(10.0, 1), a.lift(20.0, 3)))
     17.5
     """
-    return bind(WEIGHTED_MEAN, columns)
+    return bind(WEIGHTED_MEAN, columns, where)

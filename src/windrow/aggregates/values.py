@@ -14,17 +14,31 @@ from windrow.errors import OptionError, WindrowError, WrongType
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
-def bind(aggregate: Aggregate, columns: Sequence[str | None]) -> Aggregate:
-    """The aggregate over `columns`, or bare where there are none."""
+class Expression(str):
+    """What an aggregate takes instead of a column: the text of an expression. `windrow.expr` makes it."""
+
+    def __repr__(self) -> str:
+        return f"Expression({str(self)!r})"
+
+
+def bind(aggregate: Aggregate, columns: Sequence[str | None], where: Any = None) -> Aggregate:
+    """The aggregate over `columns`, or bare where there are none; of the rows where `where` holds."""
     named = [column for column in columns if column is not None]
     for column in named:
         if not isinstance(column, str):
             raise WindrowError(
-                f"{aggregate.name} takes column names, got {column!r}; options go by keyword where no column is named"
+                f"{aggregate.name} takes column names or windrow.expr(...), got {column!r}; "
+                "options go by keyword where no column is named"
             )
     if named and len(named) < len(columns):
         raise WindrowError(f"{aggregate.name} takes {len(columns)} columns, got {len(named)}: {', '.join(named)}")
-    return aggregate(*named) if named else aggregate
+    return aggregate(*named, where=where) if named or where is not None else aggregate
+
+
+def without_condition(aggregate: Aggregate, what: str) -> None:
+    """Raises where an aggregate has a condition or an expression, which only a query reads."""
+    if aggregate.where is not None or any(isinstance(column, Expression) for column in aggregate.columns):
+        raise WindrowError(f"{what} takes no condition (where=) and no windrow.expr; {aggregate!r} has one")
 
 
 def encodes(text: str) -> bool:

@@ -179,13 +179,17 @@ class QueryFile:
         """Finds the aggregate that does not go with the columns' types, and says so with its line."""
         from windrow.spark.shapes import result_schema
 
+        inputs = self.query.inputs
         for name, aggregate in self.query.aggregates.items():
+            columns = [source for column in aggregate.columns for source in self.query.sources(column)]
             try:
-                result_schema(Query(windows=win.tumbling(1), aggregates={"it": aggregate}), schema)
+                alone = Query(windows=win.tumbling(1), aggregates={"it": aggregate})
+                alone.inputs = {column: given for column, given in inputs.items() if column in aggregate.columns}
+                result_schema(alone, schema)
             except WindrowError as error:
                 if "cannot be told" in str(error):
                     continue
-                held = ", ".join(f"{column!r} holds {schema.field(column).type}" for column in aggregate.columns)
+                held = ", ".join(f"{column!r} holds {schema.field(column).type}" for column in columns)
                 said = re.sub(r", not '.*", "", str(error))  # a value that was made up
                 self.file.refuse(f"{said}: in {where}, {held}", "aggregates", name)
             except Exception:
@@ -200,5 +204,6 @@ class QueryFile:
             keys = ("windows", name) if query.named else ("window",)
             found += [(column, keys) for column in window.columns]
         for name, aggregate in query.aggregates.items():
-            found += [(column, ("aggregates", name)) for column in aggregate.columns]
+            columns = [source for column in aggregate.columns for source in query.sources(column)]
+            found += [(column, ("aggregates", name)) for column in columns]
         return found

@@ -21,6 +21,7 @@ from windrow.cli.toml_file import TomlFile
 from windrow.errors import WindrowError
 from windrow.stores.memory import MemoryStore
 from windrow.windows.base import Window
+from windrow.windows.expressions import expr
 
 AGGREGATES = [name for name in agg.__all__ if name != "join"]
 _CALL = re.compile(r"\s*(\w+)\s*\(([^()]*)\)\s*")
@@ -170,10 +171,18 @@ class Parts:
             self.file.refuse(f"{name!r} is a text, not {table[name]!r}", *keys, name)
 
     def _columns(self, given: Any, keys: tuple[str, ...]) -> list[str]:
-        columns = [given] if isinstance(given, str) else given
-        if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
+        columns = [given] if isinstance(given, (str, Mapping)) else given
+        if not isinstance(columns, list):
             self.file.refuse(f"columns are names of columns, not {given!r}", *keys)
-        return columns
+        return [self._column(column, keys) for column in columns]
+
+    def _column(self, given: Any, keys: tuple[str, ...]) -> str:
+        """A column's name, or an expression: { expr = "price * volume" }."""
+        if isinstance(given, Mapping) and list(given) == ["expr"]:
+            return self._made(lambda: expr(given["expr"]), keys)
+        if not isinstance(given, str):
+            self.file.refuse(f'columns are names of columns, or {{ expr = "price * volume" }}, not {given!r}', *keys)
+        return given
 
     def _code(self, given: Any, keys: tuple[str, ...]) -> Any:
         """What a text "module:Name" stands for; the module is looked for beside the file first."""

@@ -37,7 +37,7 @@ class Source:
         """Refuses types that do not go with the query; a value that spoils a column of numbers is the data's fault."""
         query = self.file.query
         read = [name for window in query.windows.values() for name in window.columns]
-        read += [name for aggregate in query.aggregates.values() for name in aggregate.columns]
+        read += [name for a in query.aggregates.values() for taken in a.columns for name in query.sources(taken)]
         try:
             self.input.refuse_almost_numbers(read)
             return self.file.check_types(schema, self.input.given)

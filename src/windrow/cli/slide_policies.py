@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from windrow.engine.choices import Choices
@@ -88,6 +88,12 @@ def _function(node: Node) -> Worked:
             return _of_known(lambda a: choices.has(a) or (None if choices.null else False), part)
         case "negative" | "abs":
             return _of_known(operator.neg if node.kind == "negative" else abs, *parts)
+        case "lower" | "upper" | "length":
+            return _of_known({"lower": str.lower, "upper": str.upper, "length": len}[node.kind], *parts)
+        case "coalesce" | "least" | "greatest":
+            return _of_some(_CHOICE[node.kind], parts)
+        case "case":
+            return _case(parts)
     if node.kind in ("/", "//", "%"):
         divide = _BINARY[node.kind]
         return _of_known(lambda a, b: None if b == 0 else divide(a, b), *parts)
@@ -112,6 +118,26 @@ def _of_known(function: Callable, *parts: Worked) -> Worked:
     return run
 
 
+def _of_some(choose: Callable, parts: list[Worked]) -> Worked:
+    """Of those values that are not null."""
+
+    def run(total: Any, old: Any) -> Any:
+        known = [value for part in parts if (value := part(total, old)) is not None]
+        return reduce(choose, known) if known else None
+
+    return run
+
+
+def _case(parts: list[Worked]) -> Worked:
+    choices = list(zip(parts[:-1:2], parts[1::2], strict=True))
+
+    def run(total: Any, old: Any) -> Any:
+        found = next((then for when, then in choices if when(total, old) is True), parts[-1])
+        return found(total, old)
+
+    return run
+
+
 def _less(a: Any, b: Any) -> bool:
     """NaN is larger than any number, as everywhere here."""
     return a < b or (b != b and a == a)
@@ -121,6 +147,11 @@ def _equal(a: Any, b: Any) -> bool:
     return a == b or (a != a and b != b)
 
 
+_CHOICE: dict[str, Callable[[Any, Any], Any]] = {
+    "coalesce": lambda a, b: a,
+    "least": lambda a, b: b if _less(b, a) else a,
+    "greatest": lambda a, b: b if _less(a, b) else a,
+}
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,

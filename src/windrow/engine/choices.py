@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,10 @@ class Choices:
             tuple(dict.fromkeys(map(_kind, known))),
             None in found,
         )
+
+    def changed(self, change: Callable[[Any], Any]) -> Choices:
+        """The same with each literal changed."""
+        return Choices.of([*map(change, self.known), *([None] if self.null else [])])
 
     def holds(self, values: np.ndarray) -> np.ndarray:
         """For each value whether it is one of the literals, None aside."""

@@ -4,11 +4,14 @@
 * NaN is equal to itself and larger than any number, as in Spark.
 * Ints do not wrap: what leaves 64 bits goes on in Python's own ints. Ints beside floats count as floats.
 * What is divided by zero is null; `//` and `%` round down, as in Python.
-* Times are int64 microseconds. True and False count as 1 and 0 in arithmetic.
+* Times are int64 microseconds; text beside a time is read as one, in UTC where it names no offset. True and False count
+  as 1 and 0 in arithmetic.
+* `least` and `greatest` skip nulls, and `case` takes the first condition that is true.
 """
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import operator
 from collections.abc import Callable, Mapping
@@ -27,6 +30,7 @@ class Operand(NamedTuple):
 
     values: np.ndarray
     there: np.ndarray | None
+    time: bool = False  # the numbers are times
 
 
 class Evaluation:
@@ -34,13 +38,24 @@ class Evaluation:
 
     def __init__(self, text: str, columns: Mapping[str, Column]) -> None:
         self.text, self.columns = text, columns
+        self._known: dict[int, Operand] = {}  # what stands in the tree twice is worked out once
 
     def condition(self, node: Any) -> np.ndarray:
         """Where it is true: neither false nor null."""
         found = self._truth(node)
         return found.values if found.there is None else found.values & found.there
 
+    def value(self, node: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """The values, and where there are any (None: everywhere)."""
+        return self._operand(node)[:2]
+
     def _operand(self, node: Any) -> Operand:
+        found = self._known.get(id(node))
+        if found is None:
+            found = self._known[id(node)] = self._found(node)
+        return found
+
+    def _found(self, node: Any) -> Operand:
         with np.errstate(all="ignore"):
             match node.kind:
                 case "column":
@@ -60,6 +75,15 @@ class Evaluation:
                 case "negative" | "abs":
                     inner = self._number(node.parts[0])
                     return Operand(_UNARY[node.kind](inner.values), inner.there)
+                case "lower" | "upper" | "length":
+                    return self._of_text(node)
+                case "coalesce":
+                    return self._first([(None, part) for part in node.parts])
+                case "case":
+                    when, last = node.parts[:-1], node.parts[-1]
+                    return self._first([*zip(when[::2], when[1::2], strict=True), (None, last)], every=True)
+                case "least" | "greatest":
+                    return self._extreme(node)
             if node.kind in _COMPARE:
                 return self._compared(node)
             return self._computed(node)
@@ -69,9 +93,11 @@ class Evaluation:
             close = difflib.get_close_matches(name, self.columns, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             known = ", ".join(map(repr, self.columns))
-            raise WindrowError(f"predicate {brief(self.text)!r}: there is no column {name!r}{hint} (there are {known})")
+            raise WindrowError(
+                f"expression {brief(self.text)!r}: there is no column {name!r}{hint} (there are {known})"
+            )
         column = self.columns[name]
-        return Operand(numbers(column), column.mask)
+        return Operand(numbers(column), column.mask, column.dtype.kind == "M" and column.values.dtype != object)
 
     def _connected(self, node: Any) -> Operand:
         """and, or: Kleene's. `or` is the `and` of opposites."""
@@ -86,15 +112,32 @@ class Evaluation:
 
     def _compared(self, node: Any) -> Operand:
         a, b = (self._operand(part) for part in node.parts)
+        if a.time != b.time:
+            a, b = self._as_time(node, a, b.time), self._as_time(node, b, a.time)
         kinds = _kind(a), _kind(b)
         if None not in kinds and kinds[0] != kinds[1] and not set(kinds) <= {"number", "truth"}:
             raise self._wrong(node, f"compares {kinds[0]} with {kinds[1]}")
         return self._elementwise(node, _COMPARE[node.kind], a, b, bool)
 
+    def _as_time(self, node: Any, operand: Operand, beside: bool) -> Operand:
+        """A text beside times as a time."""
+        value = operand.values.item() if beside and operand.values.ndim == 0 else None
+        if not isinstance(value, str):
+            return operand
+        return Operand(np.array(self._micros(node, value)), operand.there)
+
+    def _micros(self, node: Any, text: str) -> int:
+        try:
+            return micros_of(text)
+        except (ValueError, OverflowError):
+            raise self._wrong(node, f"compares times with {text!r}, which is none") from None
+
     def _among(self, node: Any) -> Operand:
         """in: true where it is one of the literals, else null where one of them is null."""
         (part,), choices = node.parts, node.value
-        values, there = found = self._operand(part)
+        values, there, time = found = self._operand(part)
+        if time and "text" in choices.kinds:
+            choices = choices.changed(lambda value: self._micros(node, value) if isinstance(value, str) else value)
         kind = _kind(found)
         for other in choices.kinds:
             if kind is not None and other != kind and not {other, kind} <= {"number", "truth"}:
@@ -103,6 +146,71 @@ class Evaluation:
         if not choices.null:
             return Operand(equal, there)
         return Operand(equal, equal if there is None else equal & there)
+
+    def _of_text(self, node: Any) -> Operand:
+        found = self._operand(node.parts[0])
+        if _kind(found) not in (None, "text"):
+            raise self._wrong(node.parts[0], f"is {_kind(found)}, not text")
+        flat = [_TEXT[node.kind](value) if isinstance(value, str) else None for value in found.values.reshape(-1)]
+        values = np.empty(len(flat), object)
+        values[:] = flat
+        if node.kind == "length":
+            values = np.array([0 if value is None else value for value in flat], np.int64)
+        return Operand(values.reshape(found.values.shape), found.there)
+
+    def _first(self, choices: list[tuple[Any, Any]], every: bool = False) -> Operand:
+        """Of each row the first value whose condition is true (None: always); one that is null counts if `every`."""
+        parts = [(None if when is None else self.condition(when), self._operand(then)) for when, then in choices]
+        values = self._alike(choices[0][1], [value for _, value in parts])
+        shape = np.broadcast_shapes(
+            *(v.values.shape for v in values), *(np.shape(w) for w, _ in parts if w is not None)
+        )
+        found = np.zeros(shape, values[0].values.dtype) if values[0].values.dtype != object else np.full(shape, None)
+        there, open_ = np.zeros(shape, bool), np.ones(shape, bool)
+        for (when, _), value in zip(parts, values, strict=True):
+            known = np.broadcast_to(True if value.there is None else value.there, shape)
+            mine = open_ & (True if when is None else when) if every else open_ & known
+            found[mine] = np.broadcast_to(value.values, shape)[mine]
+            there[mine] = known[mine]
+            open_ = open_ & ~mine
+        return Operand(found, None if there.all() else there, values[0].time)
+
+    def _extreme(self, node: Any) -> Operand:
+        """Nulls are skipped, as Spark does; NaN is the largest."""
+        parts = self._alike(node, [self._operand(part) for part in node.parts])
+        total = parts[0]
+        for part in parts[1:]:
+            less = self._elementwise(node, _less, part, total, bool)
+            wins = (
+                less.values
+                if node.kind == "least"
+                else ~less.values & ~self._elementwise(node, _equal, part, total, bool).values
+            )
+            mine, old = (np.broadcast_to(True if o.there is None else o.there, wins.shape) for o in (part, total))
+            takes = (mine & wins & (less.there if less.there is not None else True)) | (mine & ~old)
+            known = mine | old
+            values = np.where(takes, part.values, total.values)
+            total = Operand(values, None if known.all() else known, part.time)
+        return total
+
+    def _alike(self, node: Any, parts: list[Operand]) -> list[Operand]:
+        """Values that can stand in one column: numbers become floats beside floats."""
+        kinds = list(dict.fromkeys(kind for part in parts if (kind := _kind(part)) is not None))
+        if len(kinds) > 1 and not set(kinds) <= {"number", "truth"}:
+            raise self._wrong(node, f"has {' and '.join(kinds)} for one value")
+        known = [part for part in parts if _kind(part) is not None]
+        if len({part.time for part in known}) > 1:
+            raise self._wrong(node, "has times and numbers for one value")
+        if not known:
+            return [Operand(np.full(part.values.shape, None), part.there) for part in parts]
+        dtype = np.result_type(*(part.values.dtype for part in known)) if len(kinds) == 1 else np.dtype(np.float64)
+        if len(kinds) > 1 and not any(part.values.dtype == np.float64 for part in known):
+            dtype = np.dtype(np.int64 if all(part.values.dtype != object for part in known) else object)
+        empty = [_kind(part) is None for part in parts]
+        return [
+            Operand(np.zeros(p.values.shape, dtype) if none else p.values.astype(dtype), p.there, known[0].time)
+            for p, none in zip(parts, empty, strict=True)
+        ]
 
     def _computed(self, node: Any) -> Operand:
         a, b = (self._number(part) for part in node.parts)
@@ -150,7 +258,22 @@ class Evaluation:
         return brief(self.text[node.start : node.end])
 
     def _wrong(self, node: Any, why: str) -> WindrowError:
-        return WindrowError(f"predicate {brief(self.text)!r}: {self._place(node)} {why}")
+        return WindrowError(f"expression {brief(self.text)!r}: {self._place(node)} {why}")
+
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_TEXT: dict[str, Callable[[str], Any]] = {"lower": str.lower, "upper": str.upper, "length": len}
+
+
+def micros_of(text: str) -> int:
+    """A time as microseconds since 1970; in UTC where it names no offset.
+
+    >>> micros_of("1970-01-02"), micros_of("1970-01-01T02:00:00+02:00")
+    (86400000000, 0)
+    """
+    when = datetime.datetime.fromisoformat(text)
+    when = when.replace(tzinfo=datetime.UTC) if when.tzinfo is None else when
+    return (when - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
 def _literal(value: Any) -> Operand:
@@ -178,7 +301,7 @@ def _both(a: Operand, b: Operand) -> Operand:
 
 def _kind(operand: Operand) -> str | None:
     """What the values are, in words; None: nothing but nulls."""
-    values, there = operand
+    values, there = operand[:2]
     if values.dtype != object:
         return "truth" if values.dtype == bool else "number"
     flat = values.reshape(-1)

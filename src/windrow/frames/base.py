@@ -42,9 +42,14 @@ class Frame(ABC):
         self._columns: dict[str, Column] = {}
         self._times: dict[str, Times] = {}
         self._types: dict[str, Type] = {}
+        self.derived: dict[str, str | None] = {}  # columns beside its own: of which column they hold values
         if len(set(self.names)) < len(self.names):
             again = [name for name in dict.fromkeys(self.names) if self.names.count(name) > 1]
             raise WindrowError(f"column names must differ; {again[0]!r} is there more than once")
+
+    def derive(self, name: str, column: Column, of: Type, source: str | None) -> None:
+        """Takes a column beside its own, which is no column of the data. Its values may be those of `source`."""
+        self._columns[name], self._types[name], self.derived[name] = column, of, source
 
     def column(self, name: str) -> Column:
         """The column as arrays, without a copy where its type allows."""
@@ -88,11 +93,17 @@ class Frame(ABC):
 
     def keys(self, names: Sequence[str]) -> list[Key]:
         """Columns to group by."""
-        return [self._key(self._known(name)) for name in names]
+        return [self._key_of(self._known(name)) for name in names]
+
+    def _key_of(self, name: str) -> Key:
+        if name not in self.derived:
+            return self._key(name)
+        source, column = self.derived[name], self._columns[name]
+        return Key(column.values, column.mask) if source is None else self._key(source)
 
     def labels(self, name: str) -> Labels:
         """The column in its library's own form, for `Taken` (from a later frame, too)."""
-        return Labels(self._native(self._known(name)))
+        return Labels(self._native_of(self._known(name)))
 
     def objects(self, name: str, positions: Any) -> list:
         """A few values as Python's objects, None for null; the rest of the column is not read."""
@@ -100,7 +111,7 @@ class Frame(ABC):
 
     def some(self, name: str, positions: Any) -> Column:
         """Some rows of a column; the rest of it is not read."""
-        return self._read(self._take(self._native(self._known(name)), np.asarray(positions, np.int64)))
+        return self._read(self._take(self._native_of(self._known(name)), np.asarray(positions, np.int64)))
 
     def take(self, positions: Any) -> Any:
         """Rows, as the kind of data the frame was read from."""
@@ -111,7 +122,7 @@ class Frame(ABC):
         self._known(name)
 
     def _known(self, name: str) -> str:
-        if name in self.names:
+        if name in self.names or name in self.derived:
             return name
         near = difflib.get_close_matches(str(name), [str(each) for each in self.names], 1)
         listed = ", ".join(map(str, self.names[:30])) + (", ..." if len(self.names) > 30 else "")
@@ -120,6 +131,15 @@ class Frame(ABC):
 
     def _elsewhere(self, name: str) -> str:
         return ""
+
+    def _native_of(self, name: str) -> Any:
+        """A column as its library has it; of a derived one, the values whether they are null or not."""
+        if name not in self.derived:
+            return self._native(name)
+        source, column = self.derived[name], self._columns[name]
+        if source is not None:
+            return self._native(source)
+        return self._made(name, Values(column.values, column.mask), self._types[name])
 
     def _made(self, name: str, output: Output, to: Type | None = None) -> Any:
         """A new column of the library's own; of the type `to` where that is given, or an error."""
@@ -136,7 +156,7 @@ class Frame(ABC):
     def _unfitted(self, output: Output, to: Type | None, dtype: Any) -> Any:
         if isinstance(output, Taken):
             source = output.source
-            native = source.native if isinstance(source, Labels) else self._native(self._known(source))
+            native = source.native if isinstance(source, Labels) else self._native_of(self._known(source))
             return self._take(native, np.asarray(output.positions, np.int64))
         if isinstance(output, Instants):
             array, exact = stamps(output.values, output.mask, output.like)

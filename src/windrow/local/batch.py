@@ -18,6 +18,7 @@ from windrow.engine.threads import ONE, Threads, wanted
 from windrow.errors import WindrowError
 from windrow.frames import Frame, Output, refuse_to_guess
 from windrow.local.asking import Asking, check_askable, read_asking
+from windrow.local.derived import read_for
 from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, named_columns, take_in
 from windrow.local.results import changed, output, some, table
@@ -51,7 +52,7 @@ class Local:
         return True  # it says itself what it cannot read
 
     def run(self, query: Query, data: Any) -> tuple[Any, Report]:
-        frame = frames.read(data)
+        frame = read_for(query, data)
         if query.guesses_unit:
             refuse_to_guess(query.time or "", frame.time(query.time or ""))
         with _threads(query, frame) as threads:
@@ -94,7 +95,7 @@ class Local:
     def explain(self, query: Query, data: Any) -> str:
         if data is None:
             return explain(query, None, {}, 0, 0)
-        frame = frames.read(data)
+        frame = read_for(query, data)
         with _threads(query, frame) as threads:
             run = self._batch(query, frame, threads)
             run.by_row() if query.per_row else run.once()

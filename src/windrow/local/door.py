@@ -16,7 +16,7 @@ from windrow.engine.walks import LOWEST as NEVER
 from windrow.errors import WindrowError
 from windrow.frames import Frame, Times, Type, refuse_to_guess
 from windrow.frames.times import NANOS
-from windrow.local.intake import column_measures, event_times, named_columns, placed, reads_any_column
+from windrow.local.intake import column_measures, event_times, placed, reads_any_column, taken_columns
 from windrow.query import Query
 from windrow.step.held import Held
 from windrow.step.keys import Keys, are_integers
@@ -37,7 +37,7 @@ class Door:
         self._settled = False  # all of the types are known
         self._ordered: list[str] = []  # columns whose types put their categories in order
         self.keys = Keys(len(query.by))
-        self.named = tuple(named_columns(query))
+        self.named = tuple(taken_columns(query))
         #: the columns of the last rows; where the next ones have the same, they are not looked through again
         self._names: tuple[str, ...] = ()
         self.measures = column_measures(query)
@@ -180,9 +180,9 @@ class Door:
         if not self.keeps_all:
             return self.named
         if not self.types:
-            return frame.names
+            return (*frame.names, *frame.derived)
         kept = tuple(self.types)
-        if kept != frame.names:
+        if kept != (*frame.names, *frame.derived):
             for name in kept:
                 frame.check(name)
         return kept

@@ -41,6 +41,9 @@ def explain(
             held = f"at most {what.held:,} slices per key at once"
             lines.append(f"  {'measured':<11}{what.windows:,} results from {what.slices:,} slices; {held}")
     lines += ["", *_aggregates(arrangement)]
+    for name, given in query.inputs.items():
+        read = "any column" if given.columns is None else ", ".join(given.columns)
+        lines.append(f"input {name!r}: a column that is derived from {read} as rows come in")
     if rows:
         by = "1 thread" if threads == 1 else f"{threads} threads"
         lines += ["", f"measured over {rows:,} rows of {keys:,} {'key' if keys == 1 else 'keys'}, in {by}"]

@@ -22,6 +22,7 @@ from windrow.step.groups import NOTHING, ROW_OF, VALID_ROW_OF
 from windrow.windows.base import TIME, Measure
 
 NO_ROWS = np.empty(0, np.int64)
+_MICROS = np.dtype("M8[us]")
 NOWHERE: Mapping[Measure, np.ndarray] = {}
 
 
@@ -32,7 +33,12 @@ def check_columns(query: Query, frame: Frame) -> None:
 
 
 def named_columns(query: Query) -> list[str]:
-    """The columns that the query names."""
+    """The columns of the data that the query names."""
+    return list(dict.fromkeys(source for name in taken_columns(query) for source in query.sources(name)))
+
+
+def taken_columns(query: Query) -> list[str]:
+    """The columns that windows and aggregates take, derived ones among them."""
     names = [*query.by, *(() if query.time is None else (query.time,))]
     for window in query.windows.values():
         names += window.columns
@@ -42,8 +48,9 @@ def named_columns(query: Query) -> list[str]:
 
 
 def reads_any_column(query: Query) -> bool:
-    """Whether a window is a user's code that does not say which columns it reads."""
-    return any(window.reads_any_column for window in query.windows.values())
+    """Whether a window or a condition is a user's code that does not say which columns it reads."""
+    conditions = any(given.columns is None for given in query.inputs.values())
+    return conditions or any(window.reads_any_column for window in query.windows.values())
 
 
 def event_times(query: Query, frame: Frame) -> Times:
@@ -270,10 +277,10 @@ class _Readable(Mapping[str, Column]):
         if name == self.ordered.intake.time:
             times = self.ordered.intake.times
             assert times is not None
-            return Column(self.ordered.pick(times.micros), None, np.dtype("i8"))
+            return Column(self.ordered.pick(times.micros), None, _MICROS if times.stamps else np.dtype("i8"))
         column = self.ordered.column(name)
         if column.dtype.kind == "M":
-            return Column(column.values.view(column.dtype).astype("M8[us]").view(np.int64), column.mask, np.dtype("i8"))
+            return Column(column.values.view(column.dtype).astype("M8[us]").view(np.int64), column.mask, _MICROS)
         return column
 
     def __iter__(self) -> Any:

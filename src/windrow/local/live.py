@@ -15,6 +15,7 @@ from windrow.engine.inputs import Column, object_array
 from windrow.engine.kernel import compiling
 from windrow.errors import StoreError, WindrowError
 from windrow.frames import Frame, Output, Type, Values
+from windrow.local.derived import read_for, with_inputs
 from windrow.local.door import FOREVER, Door, as_columns
 from windrow.local.intake import column_measures, measure_dtype
 from windrow.local.labels import Labels
@@ -98,7 +99,7 @@ class Live:
             return None if self._out is None else self._out[0].take(self._out[2])
         frame, _, at = self._out
         rows = self.door.given_back(frame, at).followed_by(self._back)
-        return frames.build(frame, {name: self._column(rows, name) for name in rows.names})
+        return frames.build(frame, {name: self._column(rows, name) for name in self._own(rows)})
 
     def __enter__(self) -> Live:
         return self
@@ -121,7 +122,7 @@ class Live:
         """
         self._check_open()
         self._tidy()
-        return self._all_or_nothing(self._push, frames.read(as_columns(rows)))
+        return self._all_or_nothing(self._push, read_for(self.query, as_columns(rows)))
 
     def _push(self, frame: Frame) -> Any:
         self._learn(frame)
@@ -211,7 +212,7 @@ class Live:
 
     def begin(self, frame: Frame) -> None:
         """Takes the types of the columns from an empty frame, before there are rows."""
-        self.template = frame
+        self.template = with_inputs(self.query, frame)
         self._learn(frame)
         self._begin(self.door.nothing())
 
@@ -416,7 +417,7 @@ class Live:
     def _by_row(self, rows: Held, ordered: OrderedRows, results: Results) -> dict[str, Output]:
         """The rows that were taken in, in the order in which they came, with their answers."""
         differs = np.zeros(rows.rows if self.query.changes_only else 0, bool)
-        columns: dict[str, Output] = {name: self._column(rows, name) for name in rows.names}
+        columns: dict[str, Output] = {name: self._column(rows, name) for name in self._own(rows)}
         back = ordered.back()
         for window, answers in results.by_row.items():
             taken = results.rows_of.get(window, slice(None))
@@ -435,6 +436,10 @@ class Live:
             return columns
         at = np.flatnonzero(differs)
         return {name: _at(column, at) for name, column in columns.items()}
+
+    def _own(self, rows: Held) -> list[str]:
+        """The columns of rows that are the data's own."""
+        return [name for name in rows.names if name not in self.query.inputs]
 
     def _column(self, rows: Held, name: str) -> Output:
         column = rows.column(name)

@@ -74,10 +74,13 @@ class Readable(Mapping[str, Column]):
             raise KeyError(name)
         if name == self.time:
             times = self.ordered.pick(self.ordered.rows.times)
-            return Column(times if self.ticks == 1 else times // self.ticks, None, np.dtype("i8"))
+            stamps = self.ordered.rows.column(name).dtype.kind == "M"
+            dtype = np.dtype("M8[us]" if stamps else "i8")
+            return Column(times if self.ticks == 1 else times // self.ticks, None, dtype)
         column = self.ordered.column(name)
         if column.dtype.kind == "M":
-            return Column(column.values.view(column.dtype).astype("M8[us]").view(np.int64), column.mask, np.dtype("i8"))
+            micros = column.values.view(column.dtype).astype("M8[us]")
+            return Column(micros.view(np.int64), column.mask, micros.dtype)
         return column
 
     def __iter__(self) -> Iterator[str]:

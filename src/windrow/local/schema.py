@@ -53,7 +53,8 @@ class Schema:
         }
         if query.per_row:
             new = {name: answers[aggregate] for (_, aggregate), name in query.answer_names().items()}
-            return cls({**columns, **new}, times)
+            own = {name: kind for name, kind in columns.items() if name not in query.inputs}
+            return cls({**own, **new}, times)
         types = {name: columns[name] for name in query.by}
         if query.named:
             types["window"] = TEXT

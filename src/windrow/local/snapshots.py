@@ -77,7 +77,7 @@ def _restore(live: Live, state: dict[str, Any]) -> None:
     require(live.closed in (True, False) and all(map(_counts, state["report"])), "its counts")
     door.settle({name: loaded_type(kind) for name, kind in state["types"]})
     library, form = state["frame"]
-    live.template = emptied(library, form, door.types)
+    live.template = emptied(library, form, {n: k for n, k in door.types.items() if n not in live.query.inputs})
     door.newest, door.watermark, times = state["door"]
     require([_instant(when) for when in (door.newest, door.watermark)], "how far event time has come")
     if times is not None:
@@ -124,7 +124,7 @@ def _answers(query: Query, row: Any) -> bool:
 
 def _check_kinds(live: Live) -> None:
     """The columns that are kept are those that the query reads, or all."""
-    kinds, names = live.door.kinds, set(live.template.names)
+    kinds, names = live.door.kinds, {*live.template.names, *live.query.inputs}
     fits = [kind in KINDS_KEPT and dtype.kind in KINDS_KEPT[kind] for kind, dtype in kinds.values()]
     require(fits, "the columns' types")
     require(kinds.keys() <= names, "the columns that are kept")  # nothing may be known of some yet

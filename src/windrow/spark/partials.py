@@ -23,6 +23,7 @@ from windrow.engine.snapshot import from_bytes, to_bytes
 from windrow.engine.walks import HIGHEST as FOREVER
 from windrow.errors import WindrowError
 from windrow.frames.of_arrow import type_of
+from windrow.local.derived import read_for
 from windrow.local.intake import Ordered, event_times, take_in
 from windrow.local.results import changed, some, table
 from windrow.local.schema import edge_times
@@ -52,7 +53,7 @@ def in_any_order(query: Query) -> bool:
 
 def outlines(query: Query, schema: pa.Schema) -> Arrangement:
     """The aggregates over columns of these types."""
-    frame = frames.read(schema.empty_table())
+    frame = read_for(query, schema.empty_table())
     return _arranged(query, frame)
 
 
@@ -65,10 +66,11 @@ def partial_schema(query: Query, schema: pa.Schema) -> pa.Schema:
     """What is exchanged: keys, the times of each slice's first and last row, its partials."""
     fields = [schema.field(name) for name in query.by]
     fields += [pa.field(FIRST, pa.int64()), pa.field(LAST, pa.int64())]
-    for g, group in enumerate(outlines(query, schema).groups):
+    frame = read_for(query, schema.empty_table())
+    for g, group in enumerate(_arranged(query, frame).groups):
         kinds = [pa.binary()] if group.form.dtypes is None else [pa.from_numpy_dtype(d) for d in group.form.dtypes]
         fields += [pa.field(f"{PARTIAL}_{g}_{j}", kind) for j, kind in enumerate(kinds)]
-        fields += [pa.field(f"{LABEL}_{g}_{j}", schema.field(of).type) for j, (_, of) in group.labels().items()]
+        fields += [pa.field(f"{LABEL}_{g}_{j}", frame.labels(of).native.type) for j, (_, of) in group.labels().items()]
     return pa.schema(fields)
 
 
@@ -93,7 +95,7 @@ class Folded:
 
     def _slices(self, rows: pa.Table) -> pa.Table:
         query = self.query
-        frame = frames.read(rows)
+        frame = read_for(query, rows)
         intake = take_in(query, frame)
         arrangement = _arranged(query, frame)
         ordered = Ordered(intake, TIME)
@@ -105,7 +107,8 @@ class Folded:
         columns += [pa.array(slices.first), pa.array(slices.last)]
         for group, slots in zip(arrangement.groups, slices.partials, strict=True):
             columns += _written(group, slots)
-            columns += [rows[of].take(_row_numbers(slots[j], rows)) for j, (_, of) in group.labels().items()]
+            labels = {j: frame.labels(of).native for j, (_, of) in group.labels().items()}
+            columns += [values.take(_row_numbers(slots[j], rows)) for j, values in labels.items()]
         return conformed(pa.table(columns, names=self.schema.names), self.schema)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from windrow import frames
 from windrow.errors import WindrowError
 from windrow.frames.of_arrow import dtype_of
+from windrow.local.derived import read_for
 from windrow.local.intake import column_measures, event_times, measure_dtype, named_columns
 from windrow.local.schema import Schema
 from windrow.query import Query
@@ -15,12 +15,12 @@ from windrow.step.groups import arrange
 
 def result_schema(query: Query, schema: pa.Schema) -> pa.Schema:
     """The result's columns for input of this schema; what does not go with it is refused."""
-    frame = frames.read(schema.empty_table())
+    frame = read_for(query, schema.empty_table())
     for name in named_columns(query):
         frame.check(name)
     for measure in column_measures(query):
         measure_dtype(query, measure, frame.column(measure.column or ""))
-    types = {name: frame.type(name) for name in schema.names}
+    types = {name: frame.type(name) for name in (*schema.names, *frame.derived)}
     needed = {name: frame.column(name) for a in query.aggregates.values() for name in a.columns}
     arrange(query.aggregates, needed, nullable=True, types=types)
     told = Schema.of(query, types, None if query.time is None else event_times(query, frame)).types

@@ -15,6 +15,7 @@ import numpy as np
 from windrow.aggregates.base import Aggregate, same
 from windrow.aggregates.compare import alike
 from windrow.aggregates.laws import check_laws
+from windrow.aggregates.values import without_condition
 from windrow.engine import batch, snapshot
 from windrow.engine.algorithm import Algorithm, Card, Kernel, Monoid
 from windrow.engine.columns import Store
@@ -67,6 +68,7 @@ class Swag(Enforcing):
     def __init__(self, aggregate: Aggregate, *, capacity: int = 16) -> None:
         if not isinstance(aggregate, Aggregate):
             raise WrongType(f"{type(self).__name__} takes an aggregate such as agg.max(), not {aggregate!r}")
+        without_condition(aggregate, "a window by hand")
         if capacity < 1:
             raise OptionError(f"capacity must be at least 1, not {capacity}")
         self.of = self.accept(aggregate)

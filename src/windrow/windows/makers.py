@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from windrow.aggregates.base import Aggregate
+from windrow.aggregates.values import without_condition
 from windrow.engine.window_classes import ends_by_time, evicts
 from windrow.errors import WindrowError
 from windrow.windows.base import ROWS, TIME, Measure, length, same_measure
@@ -171,6 +172,7 @@ def policy(evict: Callable[[Any, Any], bool], over: Mapping[str, Aggregate]) -> 
     for name, aggregate in over.items():
         if not isinstance(aggregate, Aggregate):
             raise WindrowError(f"win.policy: over['{name}'] is an aggregate such as agg.max('ts'), not {aggregate!r}")
+        without_condition(aggregate, "win.policy's over")
         if not str(name).isidentifier():
             raise WindrowError(f"win.policy: evict reads its fields by name, and {name!r} is no name")
         if not aggregate.columns and aggregate.arity[0] > 0:

@@ -43,9 +43,9 @@ class Predicate:
             if not given.strip():
                 raise WindrowError("a predicate is a column's name, an expression or a function, not an empty text")
             bare = given.strip()
-            name = bare.isidentifier() and bare not in ("True", "False", "None")
+            name = bare.isidentifier() and bare != "None" and bare.lower() not in ("true", "false", "null")
             tree = Node("column", (), bare, 0, len(bare)) if name else parse(bare)
-            return cls(bare, tuple(dict.fromkeys(_names(tree))), tree)
+            return cls(bare, columns_of(tree), tree)
         if callable(given):
             named = getattr(given, "__qualname__", None) or type(given).__qualname__
             return cls(f"function {named}", read_by(given), function=given)
@@ -66,6 +66,11 @@ class Predicate:
         assert self.tree is not None
         found = Evaluation(self.text, columns).condition(self.tree)
         return np.array(np.broadcast_to(found, n), bool)
+
+
+def columns_of(tree: Node) -> tuple[str, ...]:
+    """The columns that an expression reads."""
+    return tuple(dict.fromkeys(_names(tree)))
 
 
 def _names(node: Node) -> Iterator[str]:
