@@ -74,6 +74,8 @@ __all__ = [
     "weighted_mean",
 ]
 
+#: other names of some of them
+OTHER_NAMES = {"avg": "mean", "std": "stddev", "var": "variance"}
 #: what others call aggregates that are here, or that something here comes near to
 _INSTEAD = {
     "average": "agg.mean", "any": "agg.bool_or",
