@@ -164,6 +164,20 @@ def test_where_is_seen_everywhere_alike() -> None:
         assert listed(batch, "most")[i] == str(max(doubled, default=None))
 
 
+def test_rows_that_ask_see_the_same() -> None:
+    aggregates = {"text": agg.concat("s", where="y > 1"), "who": agg.max_by("s", windrow.expr("y * 2"), where="y <> 3")}
+    query = windrow.Query(
+        time="t", time_unit="us", windows=win.trailing("40 microseconds"), aggregates=aggregates, compile="never"
+    )
+    events, asks = {name: ROWS[name] for name in ("t", "y", "s")}, {"t": ROWS["t"]}
+    live = query.open()
+    live.push(events)
+    each = query.run(events)
+    for answers in (query.run(events, at=asks), live.at({"t": ROWS["t"][-1:]})):
+        for name in aggregates:
+            assert listed(answers, name) == listed(each, name)[-len(answers["t"]) :]
+
+
 def test_compiled_as_plain() -> None:
     rng = np.random.default_rng(5)
     data = {"x": rng.integers(0, 100, 500), "f": rng.standard_normal(500)}

@@ -65,7 +65,7 @@ class Local:
 
     def answer(self, query: Query, data: Any, at: Any, at_time: str | None) -> tuple[Any, Report]:
         check_askable(query, at_time)
-        frame, labels = frames.read(data), frames.read(at)
+        frame, labels = read_for(query, data), frames.read(at)
         if frame.library != labels.library:
             raise WindrowError(f"at= is of the events' kind, {frame.library}, not {labels.library}")
         if query.guesses_unit:

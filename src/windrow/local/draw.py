@@ -19,6 +19,7 @@ from windrow.drawing import Bar, Dot, Lane, Panel, Picture
 from windrow.drawing.axis import Axis
 from windrow.drawing.scene import shown
 from windrow.frames import Frame, Times, Values
+from windrow.local.derived import with_inputs
 from windrow.local.intake import Intake, event_times, take_in
 from windrow.query import Query
 from windrow.windows.base import ROWS, TIME, Measure, Window
@@ -60,7 +61,7 @@ class _Asked:
     """A query, rows, and what it says of them."""
 
     def __init__(self, query: Query, frame: Frame) -> None:
-        self.query, self.frame = query, frame
+        self.query, self.frame = query, with_inputs(query, frame)
         number = _unused("row", frame.names)
         self.held = _unused("rows", [*frame.names, *query.aggregates, "start", "end"])
         self.asked = copy.copy(query)
