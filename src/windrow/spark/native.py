@@ -51,6 +51,8 @@ class Native:
             return "these windows are no runs of slices that a row's time tells"
         if not in_any_order(query):
             return "an aggregate asks for the order of rows"
+        if query.inputs:
+            return "conditions and expressions are worked out in Python"
         found = Edges.union(window.edges for window in query.windows.values())
         if getattr(found, "uneven", ()):
             return "windows are not all of one length"
