@@ -21,6 +21,7 @@ class Periodic:
     every: Any
     origin: Any = 0
     on: str = "time"  # "time", "rows", or a column's name
+    closed: str = "left"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Trailing:
 class Session:
     gap: Any
     on: str = "time"
+    at_most: Any = INFINITY
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def periodic(w: Periodic, rows: list[Row], time: str | None, partial: bool) -> l
     for k in sorted(numbers):
         start = w.origin + k * w.every
         end = start + w.range
-        inside = [row for m, row in pairs if start <= m < end]
+        inside = [row for m, row in pairs if (start <= m < end if w.closed == "left" else start < m <= end)]
         if not inside or (w.on == "rows" and (k < 0 or (end > len(rows) and not partial))):
             continue
         found.append((start, end, inside))
@@ -152,11 +154,15 @@ def periodic(w: Periodic, rows: list[Row], time: str | None, partial: bool) -> l
 def session(w: Session, rows: list[Row], time: str | None, partial: bool) -> list:
     runs: list[list[tuple[Any, Row]]] = []
     for m, row in measured(rows, w.on, time):
-        if runs and m - runs[-1][-1][0] <= w.gap:
+        if runs and m - runs[-1][-1][0] <= w.gap and m - runs[-1][0][0] < w.at_most:
             runs[-1].append((m, row))
         else:
             runs.append([(m, row)])
-    return [(run[0][0], run[-1][0] + w.gap, [row for _, row in run]) for run in runs]
+    ends = [run[-1][0] + w.gap for run in runs]
+    ends = [
+        end if w.at_most == INFINITY else min(end, run[0][0] + w.at_most) for end, run in zip(ends, runs, strict=True)
+    ]
+    return [(run[0][0], end, [row for _, row in run]) for end, run in zip(ends, runs, strict=True)]
 
 
 def punctuated(w: Punctuated, rows: list[Row], time: str | None, partial: bool) -> list:

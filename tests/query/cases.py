@@ -62,6 +62,12 @@ def periodic_time_gaps(rng: random.Random, t: int) -> tuple:
     return brute.Periodic(length, every), win.sliding(duration(length), every=duration(every))
 
 
+def periodic_time_right(rng: random.Random, t: int) -> tuple:
+    length, every = t * rng.randint(1, 9), t * rng.randint(1, 9)
+    window = win.sliding(duration(length), every=duration(every), closed="right")
+    return brute.Periodic(length, every, closed="right"), window
+
+
 def periodic_rows(rng: random.Random, t: int) -> tuple:
     length, every, origin = rng.randint(1, 9), rng.randint(1, 9), rng.choice([0, 0, 3])
     return brute.Periodic(length, every, origin, "rows"), win.sliding(length, every, origin)
@@ -105,6 +111,16 @@ def session_float(rng: random.Random, t: int) -> tuple:
 def session_int(rng: random.Random, t: int) -> tuple:
     gap = rng.randint(1, 6)
     return brute.Session(gap, "e"), win.session(gap, on="e")
+
+
+def session_time_most(rng: random.Random, t: int) -> tuple:
+    gap, most = t * rng.randint(1, 12), t * rng.randint(1, 20)
+    return brute.Session(gap, at_most=most), win.session(duration(gap), at_most=duration(most))
+
+
+def session_float_most(rng: random.Random, t: int) -> tuple:
+    gap, most = rng.randint(1, 16) / 8, rng.randint(1, 24) / 8
+    return brute.Session(gap, "d", most), win.session(gap, on="d", at_most=most)
 
 
 def above_four(row: Any) -> bool:
@@ -256,6 +272,7 @@ def policy_max(rng: random.Random, t: int) -> tuple:
 ONCE = {
     "periodic_time": periodic_time,
     "periodic_time_gaps": periodic_time_gaps,
+    "periodic_time_right": periodic_time_right,
     "periodic_rows": periodic_rows,
     "periodic_float": periodic_float,
     "periodic_int": periodic_int,
@@ -265,6 +282,8 @@ ONCE = {
     "session_time": session_time,
     "session_float": session_float,
     "session_int": session_int,
+    "session_time_most": session_time_most,
+    "session_float_most": session_float_most,
     "punctuated_column": punctuated("column"),
     "punctuated_expression": punctuated("expression"),
     "punctuated_function": punctuated("function"),

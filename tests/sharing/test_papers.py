@@ -18,7 +18,7 @@ from tests.query import brute
 from tests.query.own_windows import MINUTE, Stock
 from windrow import agg, swag, win
 from windrow.swag import ALGORITHMS
-from windrow.windows.sliding import Composite
+from windrow.windows.composite import Composite
 
 VWAP = windrow.Aggregate(
     lift=lambda price, volume: (price * volume, volume),

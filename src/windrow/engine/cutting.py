@@ -8,30 +8,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from windrow.engine.kernel import cached, whole
-from windrow.engine.walks import HIGHEST, ready, seek
+from windrow.engine.walks import HIGHEST, LOWEST, ready, seek
 
 #: compiled code adds a few lengths to a time, and takes times from each other: all that must stay within 64 bits
 FAR = 2**62
 
 
+#: the least and the greatest of some times, or what lies around them
+Extent = tuple[int, int]
+
+
+class Uneven(Protocol):
+    """Edges that are not equally far apart, such as those of a calendar."""
+
+    @property
+    def unit(self) -> int:
+        """What they are multiples of apart."""
+
+    def around(self, low: int, high: int) -> np.ndarray:
+        """In order: all from one that is not after `low` to one that is after `high`, and perhaps more."""
+
+    def known(self) -> np.ndarray:
+        """Those that were given so far."""
+
+
 class Edges(NamedTuple):
-    """Where slices begin at the latest: at first + k * every for each k, and after more than a gap without rows."""
+    """Where slices begin at the latest: at first + k * every for each k, and after more than a gap without rows.
+
+    And where windows begin or end whose lengths are not all equal.
+    """
 
     every: tuple[int, ...] = ()
     first: tuple[int, ...] = ()
     gap: int = HIGHEST
+    uneven: tuple[Uneven, ...] = ()
 
     @classmethod
     def union(cls, all_of: Iterable[Edges]) -> Edges:
         """The edges of several windows."""
         found = list(all_of)
         pairs = sorted({pair for edges in found for pair in zip(edges.every, edges.first, strict=True)})
-        return cls(tuple(e for e, _ in pairs), tuple(f for _, f in pairs), min(edges.gap for edges in found))
+        uneven = dict.fromkeys(each for edges in found for each in edges.uneven)
+        return cls(
+            tuple(e for e, _ in pairs), tuple(f for _, f in pairs), min(edges.gap for edges in found), tuple(uneven)
+        )
 
     def far(self, low: int, high: int) -> bool:
         """Whether times from `low` to `high` and the edges around them are too far out for 64 bits."""
@@ -40,22 +65,27 @@ class Edges(NamedTuple):
     @property
     def tell_slices(self) -> bool:
         """Whether a time tells its slice, whatever other times there are."""
-        return bool(self.every) and self.gap == HIGHEST
+        return bool(self.every or self.uneven) and self.gap == HIGHEST
 
     @property
     def unit(self) -> int:
         """What edges are multiples of apart."""
-        return math.gcd(
-            *(n for every, first in zip(self.every, self.first, strict=True) for n in (every, first - self.first[0]))
-        )
+        even = zip(self.every, self.first, strict=True)
+        apart = [n for every, first in even for n in (every, first if self.uneven else first - self.first[0])]
+        return math.gcd(*apart, *(each.unit for each in self.uneven))
 
     def begin_of(self, time: int) -> int:
-        """Where `tell_slices`: the last edge that is not after a time.
+        """Where `tell_slices`: the last edge that is not after a time; of uneven ones, those around known times count.
 
         >>> Edges((60, 60), (0, 10)).begin_of(119)
         70
         """
-        return max(first + (time - first) // every * every for every, first in zip(self.every, self.first, strict=True))
+        found = [first + (time - first) // every * every for every, first in zip(self.every, self.first, strict=True)]
+        for each in self.uneven:
+            table = each.known()
+            at = int(np.searchsorted(table, time, "right"))
+            found.append(int(table[at - 1]) if at else LOWEST)
+        return max(found)
 
     def around(self, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where `tell_slices`: (begin, end) of the slice of each time, in whatever order. Nothing may overflow.
@@ -65,13 +95,18 @@ class Edges(NamedTuple):
         ([-50, 0, 0, 10, 60], [0, 10, 10, 60, 70])
         """
         begin, end = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
-        every, first, _ = self.arrays()
-        _around(ready(times, np.int64), every, first, begin, end)
+        every, first, table, _ = self.arrays(times, None)
+        _around(ready(times, np.int64), every, first, table, begin, end)
         return begin, end
 
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.int64]:
-        """As kernels take them."""
-        return np.array(self.every, np.int64), np.array(self.first, np.int64), np.int64(self.gap)
+    def arrays(self, times: np.ndarray, extent: Extent | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.int64]:
+        """As kernels take them, for these times; `extent` is known, or found out."""
+        table = np.empty(0, np.int64)
+        if self.uneven and len(times):
+            low, high = extent or (int(times.min()), int(times.max()))
+            tables = [each.around(low, high) for each in self.uneven]
+            table = tables[0] if len(tables) == 1 else np.unique(np.concatenate(tables))
+        return np.array(self.every, np.int64), np.array(self.first, np.int64), ready(table), np.int64(self.gap)
 
 
 class Cut(NamedTuple):
@@ -84,41 +119,57 @@ class Cut(NamedTuple):
     last: np.ndarray
 
 
-def sorted_cuts(codes: np.ndarray, times: np.ndarray, edges: Edges) -> Cut:
+def sorted_cuts(codes: np.ndarray, times: np.ndarray, edges: Edges, extent: Extent | None = None) -> Cut:
     """The slices of rows that are sorted by key and time. `codes` may be empty: there is one key."""
     codes, times = ready(codes, np.int64), ready(times, np.int64)
     cuts = np.empty(len(times) + 1, np.int64)  # what is not needed is never touched
-    count = _sorted_cuts(codes, times, *edges.arrays(), cuts)
+    count = _sorted_cuts(codes, times, *edges.arrays(times, extent), cuts)
     cuts = cuts[: count + 1].copy()
     begin = cuts[:-1]
     key = codes[begin] if len(codes) else np.zeros(count, np.int64)
     return Cut(cuts, key, times[begin], times[cuts[1:] - 1])
 
 
-def mixed_cuts(codes: np.ndarray, times: np.ndarray, edges: Edges, keys: int) -> Cut | None:
+def mixed_cuts(
+    codes: np.ndarray, times: np.ndarray, edges: Edges, keys: int, extent: Extent | None = None
+) -> Cut | None:
     """The slices of rows whose keys are mixed; None where the times of a key go back."""
     codes, times, n = ready(codes, np.int64), ready(times, np.int64), len(codes)
     slice_of, key = np.empty(n, np.int32), np.empty(n, np.int32)
     first, last = np.empty(n, np.int64), np.empty(n, np.int64)
     known = np.full((keys, 2), -1, np.int64)
-    count = _mixed_cuts(codes, times, *edges.arrays(), known, slice_of, key, first, last)
+    count = _mixed_cuts(codes, times, *edges.arrays(times, extent), known, slice_of, key, first, last)
     if count < 0:
         return None
     return Cut(slice_of, key[:count].astype(np.int64), first[:count].copy(), last[:count].copy())
 
 
 @whole("numpy")
-def _next_edge(t, every, first):
+def _next_edge(t, every, first, table):
     """The first edge after t."""
     found = np.int64(HIGHEST)
     for j in range(len(every)):
         found = min(found, first[j] + ((t - first[j]) // every[j] + 1) * every[j])
+    if len(table) > 0:
+        found = min(found, table[_after(table, t)])
     return found
+
+
+@whole("numpy")
+def _after(table, t):
+    """The place of the first edge after t. There is one, and one before it. They are about equally far apart."""
+    last = len(table) - 1
+    j = min(max((t - table[0]) // ((table[last] - table[0]) // last + 1), 1), last)
+    while table[j] <= t:
+        j += 1
+    while table[j - 1] > t:
+        j -= 1
+    return j
 
 
 @cached
 @whole("numpy")
-def _around(times, every, first, begin, end):
+def _around(times, every, first, table, begin, end):
     low, high = np.int64(0), np.int64(0)  # neighbours are mostly in the same slice
     for i in range(len(times)):
         t = times[i]
@@ -129,6 +180,12 @@ def _around(times, every, first, begin, end):
                     low, high = edge, edge + every[j]
                 else:
                     low, high = max(low, edge), min(high, edge + every[j])
+            if len(table) > 0:
+                j = _after(table, t)
+                if len(every) == 0:
+                    low, high = table[j - 1], table[j]
+                else:
+                    low, high = max(low, table[j - 1]), min(high, table[j])
         begin[i], end[i] = low, high
 
 
@@ -150,7 +207,7 @@ def _before_gap(times, i, end, gap):
 
 @cached
 @whole("numpy")
-def _sorted_cuts(codes, times, every, first, gap, cuts):
+def _sorted_cuts(codes, times, every, first, table, gap, cuts):
     n = len(times)
     i = count = 0
     while i < n:
@@ -161,8 +218,8 @@ def _sorted_cuts(codes, times, every, first, gap, cuts):
             cuts[count] = i
             count += 1
             end = z
-            if len(every) > 0:
-                end = seek(times, i + 1, z, _next_edge(times[i], every, first))
+            if len(every) + len(table) > 0:
+                end = seek(times, i + 1, z, _next_edge(times[i], every, first, table))
             i += 1
             i = _before_gap(times, i, end, gap) if gap < HIGHEST else end
     cuts[count] = n
@@ -171,7 +228,7 @@ def _sorted_cuts(codes, times, every, first, gap, cuts):
 
 @cached
 @whole("numpy")
-def _mixed_cuts(codes, times, every, first, gap, known, slice_of, key, begin, last):
+def _mixed_cuts(codes, times, every, first, table, gap, known, slice_of, key, begin, last):
     """known[k] is the slice of key k that is open (-1: none), and where the next one begins."""
     count = 0
     for i in range(np.uint64(len(codes))):
@@ -186,7 +243,7 @@ def _mixed_cuts(codes, times, every, first, gap, known, slice_of, key, begin, la
         if j < 0:
             j = count
             count += 1
-            known[k, 0], known[k, 1] = j, _next_edge(t, every, first)
+            known[k, 0], known[k, 1] = j, _next_edge(t, every, first, table)
             key[j], begin[j] = k, t
         last[j] = t
         slice_of[i] = j

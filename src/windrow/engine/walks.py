@@ -66,21 +66,32 @@ def seek(values, i, n, edge):
 
 @whole("numpy")
 def edge(k, grid):
-    """Where window k begins: the grid is (every, origin, unit).
+    """Where window k begins: the grid is (every, origin, unit, table).
 
     Ints have no unit. Floats are counted in units, so that edges are the floats that are nearest to the decimal
-    numbers a person means: 3 / 10, not 3 * 0.1, which is another float.
+    numbers a person means: 3 / 10, not 3 * 0.1, which is another float. Edges that are not equally far apart are in a
+    table: where windows begin, and below it where they end, from window `origin` on; `every` is what they are apart on
+    average. It must reach around all that is asked for.
     """
-    every, origin, unit = grid
-    return _of_unit(origin + k * every, unit)
+    return end(k, (np.int64(0), 0 * grid[0]), grid)
 
 
 @whole("numpy")
 def end(k, span, grid):
-    """Where window k ends: it spans (windows, rest). It is `edge(k + windows)` where nothing is left."""
-    every, origin, unit = grid
+    """Where window k ends: it spans (windows, rest). It is `edge(k + windows)` where nothing is left.
+
+    With a table, `windows` is the line of it that is meant.
+    """
+    every, origin, unit, table = grid
     windows, rest = span
-    return _of_unit((origin + (k + windows) * every) + rest, unit)
+    return _end(k, windows, rest, every, origin, unit, table)
+
+
+@whole("numpy")
+def _end(k, windows, rest, every, origin, unit, table):
+    if table is None:
+        return _of_unit((origin + (k + windows) * every) + rest, unit)
+    return table[windows, k - origin]
 
 
 @whole("numpy")
@@ -98,11 +109,19 @@ def _in_units(x, unit):
 
 
 @whole("numpy")
+def _guess(x, windows, rest, every, origin, unit, table):
+    """About which window is the first to end after x: exactly that for ints."""
+    if table is None:
+        return np.int64((_in_units(x, unit) - rest - origin) // every) + 1 - windows
+    return origin + min(max((x - table[windows, 0]) // every + 1, 1), table.shape[1] - 1)
+
+
+@whole("numpy")
 def next_end(x, span, grid):
     """The smallest k whose window ends after x."""
-    every, origin, unit = grid
+    every, origin, unit, table = grid
     windows, rest = span
-    k = np.int64((_in_units(x, unit) - rest - origin) // every) + 1 - windows
+    k = _guess(x, windows, rest, every, origin, unit, table)
     while end(k, span, grid) <= x:  # never true for ints
         k += 1
     while end(k - 1, span, grid) > x:

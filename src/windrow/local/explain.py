@@ -15,8 +15,8 @@ from windrow.step.plan import Plan
 from windrow.step.results import Seen
 from windrow.swag import ALGORITHMS
 from windrow.windows.base import Window
+from windrow.windows.composite import Composite
 from windrow.windows.durations import spelled
-from windrow.windows.sliding import Composite
 
 
 def explain(

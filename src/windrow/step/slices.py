@@ -90,8 +90,8 @@ def of_table(
     def cut(part: tuple[int, int]) -> Cut | None:
         a, z = part
         if is_sorted:
-            return cutting.sorted_cuts(codes[a:z], times[a:z], edges)
-        return cutting.mixed_cuts(codes[a:z], times[a:z], edges, keys)
+            return cutting.sorted_cuts(codes[a:z], times[a:z], edges, (int(low), int(high)))
+        return cutting.mixed_cuts(codes[a:z], times[a:z], edges, keys, (int(low), int(high)))
 
     def fold(part: tuple[int, int]) -> Slices | None:
         (a, z), found = part, cut(part)

@@ -37,6 +37,8 @@ class Measure(NamedTuple):
         return self.column if self.column is not None else self.kind
 
 
+#: the fields of kinds that are lengths, or places, along their measure
+LENGTHS = ("range", "every", "origin", "gap", "at_most")
 TIME, ROWS = Measure("time"), Measure("rows")
 #: the number of a key -> a tree of its own, in a store
 Trees = Callable[[int], Any]
@@ -119,7 +121,7 @@ class Window:
         """The same window over a time column with `factor` ticks a microsecond."""
         if self.measure != TIME:
             return self
-        lengths = [part for part in ("range", "every", "origin", "gap", "tick") if hasattr(self, part)]
+        lengths = [part for part in (*LENGTHS, "tick") if hasattr(self, part)]
         changed: Any = replace  # every kind is a dataclass, which the base cannot say
         return changed(self, **{part: getattr(self, part) * factor for part in lengths})
 
@@ -241,7 +243,7 @@ class Window:
     @property
     def lengths(self) -> tuple[Any, ...]:
         """What it is long, how far apart windows are and where they begin, along its measure."""
-        return tuple(getattr(self, part) for part in ("range", "every", "origin", "gap") if hasattr(self, part))
+        return tuple(getattr(self, part) for part in LENGTHS if hasattr(self, part))
 
     @property
     def edge_lengths(self) -> tuple[int, ...]:

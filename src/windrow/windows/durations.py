@@ -1,4 +1,4 @@
-"""Durations: exact, in microseconds. There are no months, since a month has no length."""
+"""Durations: exact, in microseconds. A month has no length: it is of a calendar (`windows.calendar`)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ _UNITS = {
 }
 _SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "m": "minute", "min": "minute"}
 _SHORT |= {"h": "hour", "d": "day", "w": "week"}
+#: units of a calendar, which have no exact length
+_LONGER = {"month": "month", "mon": "month", "mo": "month", "quarter": "quarter", "q": "quarter"}
+_LONGER |= {"year": "year", "y": "year"}
 #: what integer times may count, in nanoseconds
 TIME_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-zµ]+)\s*(?:,|and\b)?")
@@ -48,34 +51,51 @@ def micros(given: Any) -> int:
         return int(whole.astype(np.int64))
     if not isinstance(given, str):
         raise WindrowError(f"a duration is a text such as '10 minutes' or a timedelta, not {given!r}")
-    total, at = 0, 0
+    return sum(_amount(given, count, _length(given, name)) for count, name in parts(given))
+
+
+def parts(given: str) -> list[tuple[str, str]]:
+    """What a text counts: (number, unit), with units by their full names, those of calendars too.
+
+    >>> parts("1 minute 30s"), parts("3 months")
+    ([('1', 'minute'), ('30', 'second')], [('3', 'month')])
+    """
+    found, at = [], 0
     text = given.strip()
     while at < len(text):
         part = _PART.match(text, at)
         if part is None:
             raise WindrowError(f"'{given}' is no duration; write, for example, '24 hours' or '1 minute 30 seconds'")
-        total += _amount(given, part[1], _unit(given, part[2]))
+        found.append((part[1], _unit(given, part[2])))
         at = part.end()
     if not text:
         raise WindrowError("an empty text is no duration; write, for example, '24 hours'")
-    return total
+    return found
 
 
 #: pandas says month and start of a month
 _AMBIGUOUS = {"M": "minute", "MS": "millisecond"}
 
 
-def _unit(given: str, word: str) -> int:
+def _unit(given: str, word: str) -> str:
     if word in _AMBIGUOUS:
         raise WindrowError(
             f"'{given}': {word} can be a {_AMBIGUOUS[word]} or a month; write '1 {_AMBIGUOUS[word]}' or '1 month'"
         )
     name = word.lower().replace("µ", "u")
     name = _SHORT.get(name, name.removesuffix("s"))
-    if name in ("month", "mon", "year", "quarter"):
-        raise WindrowError(f"'{given}': a {name} has no exact length; use days or weeks")
-    if name not in _UNITS:
+    name = _LONGER.get(name, name)
+    if name not in _UNITS and name not in _LONGER.values():
         raise WindrowError(f"'{given}': unknown unit '{word}'; there are {', '.join(_UNITS)}")
+    return name
+
+
+def _length(given: str, name: str) -> int:
+    if name not in _UNITS:
+        raise WindrowError(
+            f"'{given}': a {name} has no exact length; use days or weeks, or tz='Europe/Berlin' for a window by the "
+            "calendar of a time zone (tz='UTC')"
+        )
     return _UNITS[name]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from windrow.engine.kernel import whole
 from windrow.engine.table import Table
 from windrow.engine.walking import DONE, OWN, E, Entries, F, Runs, Walked, WalkState, walk, walker
-from windrow.engine.walks import HIGHEST, check_room
+from windrow.engine.walks import HIGHEST, check_room, edge, next_edge
 from windrow.windows.base import TIME, Measure, StepRows, Window
 from windrow.windows.predicates import Predicate
 
@@ -50,8 +50,12 @@ class Landmark(Window):
         if len(values):
             check_room(int(values.min()), int(values.max()) + every, f"landmark windows every {every}")
         marks = self.begin.mask(rows.readable, len(rows))
-        facts = np.int64(every), partial
+        facts = np.int64(every), self._grid(values), partial
         return walk(_walk, state, facts, runs, (values, marks), len(values) + len(runs.key))
+
+    def _grid(self, values: np.ndarray) -> tuple | None:
+        """Where steps end, whatever the landmark; None: they are counted from it."""
+        return None
 
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         if self.measure != TIME:
@@ -69,15 +73,17 @@ class Landmark(Window):
 
 
 @whole("numpy")
-def _step_end(x, start, every):
+def _step_end(x, start, every, grid):
     """The end of the step that x lies in. Unsigned: x may lie 2^64 from the landmark."""
+    if grid is not None:
+        return edge(next_edge(x, grid), grid)
     steps = (np.uint64(x) - np.uint64(start)) // np.uint64(every) + np.uint64(1)
     return np.int64(np.uint64(start) + steps * np.uint64(every))
 
 
 @walker
 def _walk(facts, runs, rows, known, out, at):
-    every, partial = facts
+    every, grid, partial = facts
     values, marks = rows
     words, own = known.words, known.first
     c = w = 0
@@ -106,7 +112,7 @@ def _walk(facts, runs, rows, known, out, at):
                 e += 1
             if f < e:
                 if filled == 0:
-                    step = _step_end(x, first, every)
+                    step = _step_end(x, first, every, grid)
                 filled = 1
         if filled != 0 and step <= runs.until[u]:
             out.win_at[w], out.win_lo[w], out.whole[w] = runs.end[u], f, True

@@ -213,9 +213,9 @@ def _walk(facts, runs, rows, known, out, at):
                 return NO_RING
             # the row comes, and others go
             if by == BY_TIME and filled == 0:
-                due = origin + next_edge(times[i], (every, origin, None)) * every
+                due = origin + next_edge(times[i], (every, origin, None, None)) * every
             elif by == BY_COLUMN and marked[i] and filled != 1:
-                due = next_edge(marks[i], (every, origin, None))
+                due = next_edge(marks[i], (every, origin, None, None))
             if by != BY_COLUMN or marked[i]:
                 filled = 1
             elif filled == 0:

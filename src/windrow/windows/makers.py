@@ -9,20 +9,25 @@ from windrow.aggregates.base import Aggregate
 from windrow.aggregates.values import without_condition
 from windrow.engine.window_classes import ends_by_time, evicts
 from windrow.errors import WindrowError
+from windrow.windows import zoned
 from windrow.windows.base import ROWS, TIME, Measure, length, same_measure
+from windrow.windows.calendar import Calendar, Shift, Step, local_day, step
 from windrow.windows.durations import instant, is_duration
 from windrow.windows.kinds import (
     Evicting,
     Landmark,
     Last,
+    LimitedSession,
     Periodic,
     Policy,
     Punctuated,
+    RightClosed,
     Session,
     Trailing,
     UserDefined,
 )
 from windrow.windows.predicates import Predicate
+from windrow.windows.zones import zone
 
 __all__ = [
     "landmark",
@@ -37,7 +42,9 @@ __all__ = [
 ]
 
 
-def sliding(range: Any, every: Any, origin: Any = None, *, on: str | None = None) -> Periodic:
+def sliding(
+    range: Any, every: Any, origin: Any = None, *, on: str | None = None, tz: str | None = None, closed: str = "left"
+) -> Periodic:
     """Windows [start, start + range), one begins at every multiple of `every` from `origin`.
 
     Args:
@@ -45,53 +52,90 @@ def sliding(range: Any, every: Any, origin: Any = None, *, on: str | None = None
         every: how far apart, in the same measure.
         origin: where the multiples are counted from; the epoch (1970-01-01 UTC), row 0, or 0 where it is not given.
         on: an ordered numeric column to measure along.
+        tz: a time zone such as "Europe/Berlin": `every` is a number of its days, weeks (from Monday), months, quarters
+            or years, `range` one of these or an exact duration, and `origin` a day. A local day has 23 to 25 hours.
+        closed: which end belongs to a window by time: left, or right for (start, end].
 
     >>> str(sliding("24 hours", every="1 minute"))
     'sliding, 1 day every 1 minute'
+    >>> str(sliding("1 month", every="1 day", tz="Europe/Berlin"))
+    'sliding, 1 month every 1 day of Europe/Berlin'
     """
+    if tz is not None:
+        return _by_calendar("sliding", ("range", range), ("every", every), origin, on, tz, closed)
     size, measure = length("sliding", "range", range, on)
-    step, other = length("sliding", "every", every, on)
+    apart, other = length("sliding", "every", every, on)
     same_measure("sliding", "range", "every", measure, other)
-    return Periodic(size, step, _origin(origin, measure), measure)
+    return _closed("sliding", closed, measure)(size, apart, _origin(origin, measure), measure)
 
 
-def tumbling(size: Any, origin: Any = None, *, on: str | None = None) -> Periodic:
+def tumbling(
+    size: Any, origin: Any = None, *, on: str | None = None, tz: str | None = None, closed: str = "left"
+) -> Periodic:
     """Windows side by side: `sliding(size, every=size)`.
 
     >>> str(tumbling(100))
     'tumbling, 100 rows'
+    >>> str(tumbling("1 month", tz="Europe/Berlin"))
+    'tumbling, 1 month of Europe/Berlin'
     """
+    if tz is not None:
+        return _by_calendar("tumbling", ("size", size), ("size", size), origin, on, tz, closed)
     span, measure = length("tumbling", "size", size, on)
-    return Periodic(span, span, _origin(origin, measure), measure)
+    return _closed("tumbling", closed, measure)(span, span, _origin(origin, measure), measure)
 
 
-def trailing(range: Any, closed: str = "right", *, on: str | None = None) -> Trailing:
+def trailing(range: Any, closed: str = "right", *, on: str | None = None, tz: str | None = None) -> Trailing:
     """For each row, the window that ends with it: one result a row.
 
     Args:
         range: how far back: a duration, a number of rows (the row itself counts), or a number with `on`.
         closed: which ends belong to it: right, left, both or none. Rows of an equal measure are in together.
         on: a numeric column to measure along.
+        tz: a time zone: `range` is a number of its days, weeks, months, quarters or years.
 
     >>> str(trailing("1 hour", closed="both"))
     'trailing, 1 hour, closed both'
+    >>> str(trailing("1 month", tz="Europe/Berlin"))
+    'trailing, 1 month of Europe/Berlin, closed right'
     """
-    size, measure = length("trailing", "range", range, on, least=0 if is_duration(range) or on is not None else 1)
     if closed not in ("right", "left", "both", "none"):
         raise WindrowError(f"win.trailing: closed is right, left, both or none, not {closed!r}")
+    if tz is not None:
+        _only_time("trailing", ("range", range), on)
+        return zoned.trailing(Shift(_steps("trailing", "range", range), zone(tz).name), closed)
+    size, measure = length("trailing", "range", range, on, least=0 if is_duration(range) or on is not None else 1)
     return Trailing(size, closed, measure)
 
 
-def session(gap: Any, *, on: str | None = None) -> Session:
+def session(gap: Any, *, on: str | None = None, at_most: Any = None, tz: str | None = None) -> Session:
     """A window that ends when nothing came for `gap`: [first, last + gap). A row at exactly last + gap joins it.
+
+    Args:
+        gap: a duration, or a number with `on`.
+        on: an ordered numeric column to measure along.
+        at_most: how long a session may be, in the same measure: [first, first + at_most) at most. The next row begins
+            another one, however close it is.
+        tz: a time zone: `gap` is a number of its days, weeks, months, quarters or years.
 
     >>> str(session("30 minutes"))
     'session, gap 30 minutes'
+    >>> str(session("30 minutes", at_most="8 hours"))
+    'session, gap 30 minutes, at most 8 hours'
     """
+    if tz is not None:
+        _only_time("session", ("gap", gap), on)
+        if at_most is not None:
+            raise WindrowError("win.session: at_most= is for gaps of a fixed length, without tz=")
+        return zoned.session(Shift(_steps("session", "gap", gap), zone(tz).name, ahead=True))
     size, measure = length("session", "gap", gap, on)
     if measure == ROWS:
         raise WindrowError(f"win.session: gap is a duration, or a number with on='column', not {gap!r}")
-    return Session(size, measure)
+    if at_most is None:
+        return Session(size, measure)
+    most, other = length("session", "at_most", at_most, on)
+    same_measure("session", "gap", "at_most", measure, other)
+    return LimitedSession(size, measure, most)
 
 
 def punctuated(predicate: Any) -> Punctuated:
@@ -106,19 +150,27 @@ def punctuated(predicate: Any) -> Punctuated:
     return Punctuated(Predicate.parse(predicate), ROWS)
 
 
-def landmark(begin: Any, every: Any) -> Landmark:
+def landmark(begin: Any, every: Any, *, tz: str | None = None) -> Landmark:
     """From a landmark row on, reported every so often, until the next landmark.
 
     Args:
         begin: a predicate: where it holds, a landmark is.
         every: a duration or a number of rows: the report at start + k·every covers all since the landmark. Steps
             without a row are not reported.
+        tz: a time zone: it is reported where so many of its days, weeks, months, quarters or years end, counted from
+            1970 on, whenever the landmark was.
 
     >>> str(landmark("opening", every="5 minutes"))
     'landmark, opening, every 5 minutes'
+    >>> str(landmark("opening", every="1 day", tz="Europe/Berlin"))
+    'landmark, opening, every 1 day of Europe/Berlin'
     """
-    step, measure = length("landmark", "every", every, None)
-    return Landmark(Predicate.parse(begin), step, measure)
+    if tz is not None:
+        _only_time("landmark", ("every", every), None)
+        steps = _steps("landmark", "every", every)
+        return zoned.landmark(Predicate.parse(begin), Calendar(steps, steps, zone(tz).name))
+    size, measure = length("landmark", "every", every, None)
+    return Landmark(Predicate.parse(begin), size, measure)
 
 
 def last(n: Any, every: Any, origin: Any = None, *, on: str | None = None, every_on: str | None = None) -> Last:
@@ -146,11 +198,11 @@ def last(n: Any, every: Any, origin: Any = None, *, on: str | None = None, every
     'last 2.5 of km every 1 minute'
     """
     size, within = length("last", "n", n, on)
-    step, trigger = length("last", "every", every, every_on)
+    apart, trigger = length("last", "every", every, every_on)
     if within == trigger:
         meant = f"win.sliding({n!r}, every={every!r}{'' if on is None else f', on={on!r}'})"
         raise WindrowError(f"win.last: every is measured in {within}, as n is; that is {meant}")
-    return Last(size, step, _origin(origin, trigger), trigger, within)
+    return Last(size, apart, _origin(origin, trigger), trigger, within)
 
 
 def policy(evict: Callable[[Any, Any], bool], over: Mapping[str, Aggregate]) -> Policy:
@@ -217,6 +269,47 @@ def user_defined(discretize: Any) -> UserDefined:
             ) from error
     kind = Evicting if evicts(made) else UserDefined
     return kind(discretize, TIME if ends_by_time(made) else ROWS)
+
+
+def _by_calendar(
+    kind: str, span: tuple[str, Any], every: tuple[str, Any], origin: Any, on: str | None, tz: str, closed: str
+) -> Periodic:
+    """Windows of a time zone's calendar."""
+    for named in (span, every):
+        _only_time(kind, named, on)
+    steps, length = _steps(kind, *every), step(kind, *span)
+    if not isinstance(length, Step) and not 0 < length < 2**62:
+        raise WindrowError(f"win.{kind}: range must be more than 0, and less than 2^62 microseconds, not {span[1]!r}")
+    first = None if origin is None else local_day(origin)
+    shift = int(_closed(kind, closed, TIME) is RightClosed)
+    return zoned.periodic(Calendar(length, steps, zone(tz).name, first, shift=shift))
+
+
+def _closed(kind: str, closed: str, measure: Measure) -> type[Periodic]:
+    if closed not in ("left", "right"):
+        raise WindrowError(f"win.{kind}: closed is left or right, not {closed!r}")
+    if closed == "right" and measure != TIME:
+        raise WindrowError(f"win.{kind}: closed='right' is for windows by time, and these are along {measure}")
+    return RightClosed if closed == "right" else Periodic
+
+
+def _only_time(kind: str, named: tuple[str, Any], on: str | None) -> None:
+    what, given = named
+    if on is not None:
+        raise WindrowError(f"win.{kind}: tz= is for windows by time, and on={on!r} is a column")
+    if not is_duration(given):
+        raise WindrowError(f"win.{kind}: with tz=, {what} is a length such as '1 day' or '1 month', not {given!r}")
+
+
+def _steps(kind: str, what: str, given: Any) -> Step:
+    """Days or longer: shorter durations are the same in every zone."""
+    found = step(kind, what, given)
+    if isinstance(found, Step):
+        return found
+    raise WindrowError(
+        f"win.{kind}: with tz=, {what} is a number of days, weeks, months, quarters or years, such as '1 day', not "
+        f"{given!r}, which is as long in every time zone"
+    )
 
 
 def _origin(given: Any, measure: Measure) -> Any:

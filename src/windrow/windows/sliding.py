@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +61,19 @@ class Periodic(Window):
     origin: Any
     measure: Measure
 
+    #: all are equally long and equally far apart
+    even: ClassVar[bool] = True
+
+    @property
+    def shift(self) -> int:
+        """Ticks that edges lie behind those that are told: 1 where a row at the end is in, and one at the start not."""
+        return 0
+
+    @property
+    def _first(self) -> Any:
+        """Where the multiples are counted from."""
+        return self.origin + self.shift
+
     @property
     def reach(self) -> int | None:
         return int(self.range) if self.measure in (ROWS, TIME) else None
@@ -78,8 +90,13 @@ class Periodic(Window):
 
     @property
     def held(self) -> str:
-        most = math.ceil(Fraction(self.range) / Fraction(self.every))  # as many as windows are open
+        most = self._most_slices
         return f"at most {most:,} slice{'' if most == 1 else 's'}"
+
+    @property
+    def _most_slices(self) -> int:
+        """As many as windows are open."""
+        return math.ceil(Fraction(self.range) / Fraction(self.every))
 
     @property
     def most_open(self) -> int:
@@ -95,6 +112,13 @@ class Periodic(Window):
         return WalkState(table, dtype, words=[0])
 
     def walk(self, state: WalkState, runs: Runs, rows: StepRows, closing: bool, partial: bool) -> Walked:
+        return self._told(self._walked(state, runs, rows))
+
+    def _told(self, found: Walked) -> Walked:
+        """With edges as they are told."""
+        return found._replace(start=found.start - self.shift, end=found.end - self.shift) if self.shift else found
+
+    def _walked(self, state: WalkState, runs: Runs, rows: StepRows) -> Walked:
         values = rows.measures[self.measure]
         room = len(values)
         if self.range > DENSE * self.every:
@@ -104,7 +128,7 @@ class Periodic(Window):
             reach = np.where(runs.end > runs.begin, np.maximum(reach, 0), 0)
             state.enlarge(runs.key, self._slices(state, runs, reach))
             room = self._windows(runs, reach)
-        return walk(_walk, state, self._facts(state.dtype, values), runs, (values,), room)
+        return walk(_walk, state, self._facts(state, runs.key, values), runs, (values,), room)
 
     storable: ClassVar[bool] = True
 
@@ -120,13 +144,10 @@ class Periodic(Window):
         That is enough to know which windows have rows: those that are not reported yet end after all rows of the steps
         before, so one that has any of them has the newest. A `Clock` of where slices begin tells where windows do.
         """
-        found = self.walk(state, runs, rows, closing, partial)
+        found = self._walked(state, runs, rows)
         values = rows.measures[self.measure]
-        _, (every, origin, unit), _ = self._facts(state.dtype, values)
         first, last = state.word(runs.key, F), state.word(runs.key, E)
-        open_from = origin + state.word(runs.key, DUE) * every
-        if unit is not None:
-            open_from = open_from / unit
+        open_from = self._begins(state, runs.key, values)
         lo, keep = found.win_lo.copy(), np.zeros(len(last), np.int64)
         for u in np.flatnonzero((np.diff(found.cuts) > 0) | (np.diff(found.wins) > 0)).tolist():
             clock = Clock(tree(int(runs.key[u])))
@@ -134,7 +155,17 @@ class Periodic(Window):
             wins = slice(found.wins[u], found.wins[u + 1])
             *lo[wins], keep[u] = clock.passed(np.append(found.start[wins], open_from[u]), inclusive=False)
         state.trim(runs.key, np.maximum(first, last - 1))
-        return found._replace(win_lo=lo, keep=keep)
+        return self._told(found._replace(win_lo=lo, keep=keep))
+
+    def _begins(self, state: WalkState, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Where the next window to be reported of each key begins."""
+        _, (every, origin, unit, _), _ = self._facts(state, keys, values)
+        found = origin + state.word(keys, DUE) * every
+        return found if unit is None else found / unit
+
+    def _ends(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
+        """Where it ends, about."""
+        return state.word(keys, DUE) * float(self.every) + float(self._first) % float(self.every) + float(self.range)
 
     def _slices(self, state: WalkState, runs: Runs, reach: np.ndarray) -> np.ndarray:
         """The most slices that each key has during a step: those that it begins with stay until the step is over."""
@@ -153,7 +184,7 @@ class Periodic(Window):
         gaps[runs.end[filled] - 1] = until[filled] - values[runs.end[filled] - 1]
         before = until.copy()  # until when windows end that were open before
         before[filled] = values[runs.begin[filled]]
-        before -= state.word(runs.key, DUE) * every + float(self.origin) % every + span
+        before -= self._ends(state, runs.key)
         before = before[state.word(runs.key, E) > state.word(runs.key, F)]
         count = (np.clip(gaps, 0, span).sum() + np.clip(before, 0, span).sum()) / every
         if count > MOST_WINDOWS:
@@ -167,8 +198,11 @@ class Periodic(Window):
         rows = (runs.end - runs.begin) * (self.range // self.every + 1.0)
         return int(min(np.minimum(rows, (reach + self.range) // self.every + 2).sum(), MANY))
 
-    def _facts(self, dtype: np.dtype, values: np.ndarray) -> tuple:
+    def _facts(self, state: WalkState, keys: np.ndarray, values: np.ndarray) -> tuple:
         """The span, the grid and the least window's number, as the walk takes them; an error where edges overflow."""
+        return self._grid(state.dtype, values)
+
+    def _grid(self, dtype: np.dtype, values: np.ndarray) -> tuple:
         number = dtype.type
         if number is np.float64:
             size, every, origin = float(self.range), float(self.every), float(self.origin)
@@ -178,9 +212,9 @@ class Periodic(Window):
                     f"values up to {reach:g} are too far from 0 for windows of {size:g} every {every:g}: "
                     "floats do not tell their edges apart"
                 )
-            return *_grid(self.range, self.every, self.origin), np.int64(-HIGHEST)
+            return *_float_grid(self.range, self.every, self.origin), np.int64(-HIGHEST)
         size, every = int(self.range), int(self.every)
-        shift, origin = divmod(int(self.origin), every)  # an origin near 0: no edge lies farther out than a value needs
+        shift, origin = divmod(int(self._first), every)  # an origin near 0: no edge lies farther out than a value needs
         least = shift if self.measure == ROWS else -HIGHEST
         n = len(values)
         low = high = 0 if not n else int(values[0])
@@ -191,11 +225,11 @@ class Periodic(Window):
         reach = size + 2 * every
         if low - reach < LOWEST or high + reach > HIGHEST:
             check_room(low - reach, high + reach, f"windows of {size} every {every}")
-        return (np.int64(0), number(size)), (number(every), number(origin), None), np.int64(least)
+        return (np.int64(0), number(size)), (number(every), number(origin), None, None), np.int64(least)
 
     def due(self, state: WalkState, keys: np.ndarray) -> np.ndarray:
         when = np.empty(len(keys), np.int64)
-        _due(state.table.words, state.first, keys, int(self.origin) % self.every + self.range, int(self.every), when)
+        _due(state.table.words, state.first, keys, int(self._first) % self.every + self.range, int(self.every), when)
         return when
 
     def fits(self, state: WalkState, keys: np.ndarray, entries: Entries) -> np.ndarray:
@@ -220,7 +254,7 @@ class Periodic(Window):
         # where neither side can overflow: slices go that begin before the oldest window that is open then
         near = (found > 0) & (np.abs(runs.until) < _FAR) & (max(self.range, self.every) < _FAR)
         oldest = state.ring.columns[0][state.slots_at(runs.key[near], first[near])]
-        due = (runs.until[near] - self.range - self.origin % self.every) // self.every + 1
+        due = (runs.until[near] - self.range - self._first % self.every) // self.every + 1
         found[near] = np.clip(due - oldest, 0, found[near])
         return found
 
@@ -232,11 +266,23 @@ class Periodic(Window):
     def edges(self) -> Edges:
         """Windows begin and end there: Pairs."""
         every = int(self.every)
-        first = {int(self.origin) % every, (int(self.origin) + int(self.range)) % every}
+        first = {int(self._first) % every, (int(self._first) + int(self.range)) % every}
         return Edges((every,) * len(first), tuple(sorted(first)))
 
     def check_places(self, values: np.ndarray) -> None:
-        self._facts(np.dtype(np.int64), values)
+        self._grid(np.dtype(np.int64), values)
+
+
+@dataclass(frozen=True)
+class RightClosed(Periodic):
+    """(start, end] instead: as [start, end) with edges one tick later."""
+
+    @property
+    def shift(self) -> int:
+        return 1
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, closed right"
 
 
 @walker
@@ -248,17 +294,17 @@ def _due(words, first, keys, end, every, when):
 
 
 @cache
-def _grid(span: float, every: float, origin: float) -> tuple:
+def _float_grid(span: float, every: float, origin: float) -> tuple:
     """Span and grid over floats.
 
     They are counted in the unit in which all three are whole: 0.3 every 0.1 is 3 every 1 in tenths. So windows side by
     side share their edge, and a row at 0.3 begins the window that begins at 0.3. Where there is no such unit within
     what floats count exactly, as for 1 / 3, the unit is 1.
 
-    >>> _grid(0.3, 0.1, 0.0)
-    ((3, 0.0), (1.0, 0.0, 10.0))
-    >>> _grid(0.75, 0.5, 0.0)
-    ((1, 1.0), (2.0, 0.0, 4.0))
+    >>> _float_grid(0.3, 0.1, 0.0)
+    ((3, 0.0), (1.0, 0.0, 10.0, None))
+    >>> _float_grid(0.75, 0.5, 0.0)
+    ((1, 1.0), (2.0, 0.0, 4.0, None))
     """
     exact = [Fraction(repr(float(length))) for length in (span, every, origin)]
     unit = math.lcm(*(length.denominator for length in exact))
@@ -267,7 +313,7 @@ def _grid(span: float, every: float, origin: float) -> tuple:
         whole, unit = exact, 1
     size, step, first = whole
     windows, rest = divmod(size, step)
-    return (int(windows), float(rest)), (float(step), float(first), float(unit))
+    return (int(windows), float(rest)), (float(step), float(first), float(unit), None)
 
 
 @walker
@@ -340,73 +386,3 @@ def _walk(facts, runs, rows, known, out, at):
         i = -1
     at[0], at[1], at[2], at[3] = u, -1, c, w
     return DONE
-
-
-#: edges that can be listed, and that a person reads
-MOST_EDGES, MOST_TOLD = 1_000_000, 8
-
-
-class Composite:
-    """What periodic windows that share a ring repeat (paper 5 §2.3): the composite slide, and the edges in it.
-
-    The composite slide is the least common multiple of the slides. An edge is where a slice begins, which with Cutty is
-    where a window begins. Windows that begin at one place share it.
-
-    >>> from windrow import win
-    >>> shared = Composite([win.sliding(6, every=2), win.sliding(9, every=3)])
-    >>> str(shared), shared.held
-    ('composite slide 6 rows, with 4 edges in it (0, 2, 3, 4), 5 windows', 'at most 6 slices')
-    >>> Composite([win.tumbling("1 day"), win.tumbling("1 minute")]).held
-    'at most 4 slices'
-    >>> str(Composite([win.sliding(1.5, every=0.5, on="mile"), win.tumbling(0.75, on="mile")]))
-    'composite slide 1.5 of mile, with 4 edges in it (0, 0.5, 0.75, 1), 5 windows'
-    """
-
-    def __init__(self, windows: Sequence[Any]) -> None:
-        self.measure, self.one_measure = windows[0].measure, len({window.measure for window in windows}) == 1
-        self.number = float if any(isinstance(window.every, float) for window in windows) else int
-        slides = [Fraction(window.every) for window in windows]
-        self.slide = Fraction(math.lcm(*(s.numerator for s in slides)), math.gcd(*(s.denominator for s in slides)))
-        self.windows = int(sum(self.slide / every for every in slides))
-        self.most_open = sum(window.most_open for window in windows)
-        self.repeats = self.one_measure and self.windows <= MOST_EDGES
-        edges: set[Fraction] = set()
-        self.spans: list[tuple[Fraction, Fraction]] = []  # where windows begin, and how long they are
-        for window, every in zip(windows, slides, strict=True) if self.repeats else ():
-            begins = [Fraction(window.origin) % every + every * k for k in range(int(self.slide / every))]
-            self.spans += [(begin, Fraction(window.range)) for begin in begins]
-            edges.update(begins)
-        self.edges = sorted(edges)
-
-    def __str__(self) -> str:
-        if not self.one_measure:
-            return "no composite slide: the windows are along different measures"
-        if not self.repeats:
-            return "no composite slide: the slides have no small common multiple"
-        told = f"with {len(self.edges):,} edge{'' if len(self.edges) == 1 else 's'} in it"
-        if self.measure.kind != "time" and len(self.edges) <= MOST_TOLD:
-            told += f" ({', '.join(f'{self.number(at):g}' for at in self.edges)})"
-        return f"composite slide {self.measure.spelled(self.number(self.slide))}, {told}, {self.windows:,} windows"
-
-    @property
-    def held(self) -> str:
-        """How many slices there are at most after a step."""
-        most = max(2 * self.most_open, 1)
-        if self.repeats:
-            most = min(most, self.most_edges)
-        return f"at most {most:,} slice{'' if most == 1 else 's'}"
-
-    @property
-    def fuses(self) -> bool:
-        """Whether there can be so many slices that neighbours are fused."""
-        return not self.repeats or self.most_edges > 2 * self.most_open
-
-    @cached_property
-    def most_edges(self) -> int:
-        """How many edges lie in a window that is open, at most: as many slices there are where none are fused."""
-        twice, most = [*self.edges, *(edge + self.slide for edge in self.edges)], 0
-        for begin, span in self.spans:
-            whole, rest = divmod(span, self.slide)
-            inside = bisect_left(twice, begin + rest) - bisect_left(twice, begin)
-            most = max(most, int(whole) * len(self.edges) + inside)
-        return most

@@ -10,13 +10,14 @@ import numpy as np
 
 from windrow.aggregates.base import Aggregate
 from windrow.engine.asking import Asks, LiveAsks, Refused
+from windrow.engine.kernel import whole
 from windrow.engine.table import Table
 from windrow.engine.walking import BASE, F0, OWN, SIZE, ByRow, E, Entries, F, Runs, WalkState, walker
 from windrow.engine.walks import HIGHEST, LOWEST
 from windrow.swag.mta_ranges import Clock
 from windrow.windows.base import ROWS, TIME, Measure, StepRows, Trees, Window
 
-_BRACKETS = {"right": "(]", "left": "[)", "both": "[]", "none": "()"}
+BRACKETS = {"right": "(]", "left": "[)", "both": "[]", "none": "()"}
 #: rows F to E are in the ring, by their values; of those, rows from HI on are in no window yet
 HI = OWN
 
@@ -43,7 +44,7 @@ class Trailing(Window):
     def span(self, at: float) -> tuple[float, float, str] | None:
         if self.measure == ROWS:
             return None  # where a row before the first would be is nowhere
-        return at - self.range, at, _BRACKETS[self.closed]
+        return at - self.range, at, BRACKETS[self.closed]
 
     @property
     def waits(self) -> bool:
@@ -95,7 +96,7 @@ class Trailing(Window):
         span, lowest = self._span(state.dtype)
         timed = self.measure == TIME and bool(n) and LOWEST // 2 < runs.until[0] < HIGHEST // 2
         facts = span, lowest, left, right, timed and self.range < HIGHEST // 4
-        _by_values(facts, runs, values, state.known(), lo, hi, by_run)
+        _by_values(facts, runs, values, self._starts(values), state.known(), lo, hi, by_run)
         return ByRow(lo, hi, *by_run)
 
     def asked(self, asks: Asks) -> tuple[np.ndarray, np.ndarray]:
@@ -105,6 +106,9 @@ class Trailing(Window):
         if self.measure == ROWS:
             rows = int(self.range) - 1 + left + right
             return np.maximum(start, hi - rows), hi
+        starts = self._starts(asks.now)
+        if starts is not None:
+            return np.minimum(asks.passed(starts, not left), hi), hi
         span, lowest = self._span(asks.values.dtype)
         reaches = asks.now >= lowest + span  # else it reaches back beyond every number
         lo = asks.passed(np.where(reaches, asks.now, lowest + span) - span, not left)
@@ -124,8 +128,14 @@ class Trailing(Window):
         span, lowest = self._span(state.dtype)
         until = asks.until if self.measure == TIME else lowest
         facts, oldest = (span, lowest, left, right, until), np.empty(1, state.dtype)
-        bad = _asked(facts, tuple(asks[:5]), asks.now, asks.values, state.known(), lo, hi, oldest)
+        bad = _asked(
+            facts, tuple(asks[:5]), asks.now, self._starts(asks.now), asks.values, state.known(), lo, hi, oldest
+        )
         return (lo, hi) if bad < 0 else Refused(bad, oldest[0])
+
+    def _starts(self, values: np.ndarray) -> np.ndarray | None:
+        """Where each row's window begins; None: `range` before it."""
+        return None
 
     def _span(self, dtype: np.dtype) -> tuple[int | float, int | float]:
         """The range, and the lowest number, in the measure's type."""
@@ -151,8 +161,9 @@ class Trailing(Window):
             clock, now = Clock(tree(int(runs.key[u]))), values[mine]
             clock.insert(now)
             reaches = now >= lowest + span  # else it reaches back beyond every number
+            starts = self._starts(now[reaches])
             found.lo[mine] = 0
-            found.lo[mine][reaches] = clock.passed(now[reaches] - span, inclusive)
+            found.lo[mine][reaches] = clock.passed(now[reaches] - span if starts is None else starts, inclusive)
             if keep[u]:  # no row is needed any more
                 clock.clear()
             else:
@@ -225,8 +236,15 @@ def _by_rows(runs, words, own, n, closed_left, closed_right, lo, hi, by_run):
         by_run[3, u] = max(0, e - n)
 
 
+@whole("numpy")
+def _begin(now, i, span, starts):
+    if starts is None:
+        return now - span
+    return starts[i]
+
+
 @walker
-def _by_values(facts, runs, values, known, lo, hi, by_run):
+def _by_values(facts, runs, values, starts, known, lo, hi, by_run):
     span, lowest, closed_left, closed_right, timed = facts
     words, own, ring = known.words, known.first, known.values
     for u in range(len(runs.key)):
@@ -250,7 +268,7 @@ def _by_values(facts, runs, values, known, lo, hi, by_run):
                 while ring[o + (h & m)] < now:  # it stops at the row itself
                     h += 1
             if now >= lowest + span:  # else it reaches back beyond every number
-                bound = now - span
+                bound = _begin(now, i, span, starts)
                 while f < h and (ring[o + (f & m)] < bound or (ring[o + (f & m)] == bound and not closed_left)):
                     f += 1
             lo[i], hi[i] = f, h
@@ -263,7 +281,7 @@ def _by_values(facts, runs, values, known, lo, hi, by_run):
 
 
 @walker
-def _asked(facts, runs, now, values, known, lo, hi, oldest):
+def _asked(facts, runs, now, starts, values, known, lo, hi, oldest):
     """The rows of each ask's window: first those of the ring, then those that wait. An ask that is too old, or -1."""
     span, lowest, closed_left, closed_right, until = facts
     key, first, last, begin, end = runs
@@ -285,7 +303,7 @@ def _asked(facts, runs, now, values, known, lo, hi, oldest):
                     w += 1
             g = h + w - begin[u]
             if t >= lowest + span:
-                bound = t - span
+                bound = _begin(t, j, span, starts)
                 while f < h and (ring[o + (f & m)] < bound or (ring[o + (f & m)] == bound and not closed_left)):
                     f += 1
                 if f >= e:
