@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from windrow.aggregates.adopted import adopted as aggregate
-from windrow.errors import Unsupported, WindrowError
+from windrow.errors import WindrowError
 from windrow.query import RUNNERS, Query, Report
 
 __all__ = [
@@ -128,7 +128,10 @@ class Spark:
         return import_module("windrow.spark.planning").planned(query, data).result(), Report()
 
     def answer(self, query: Query, data: Any, at: Any, at_time: str | None) -> tuple[Any, Report]:
-        raise Unsupported("at= asks in-process tables so far: pandas, Polars, pyarrow, dicts of arrays")
+        planning = import_module("windrow.spark.planning")
+        planning.check_columns(query, data)
+        planning.check_unit(query, data)
+        return import_module("windrow.spark.asking").asked(query, data, at, at_time), Report()
 
     def explain(self, query: Query, data: Any) -> str:
         return import_module("windrow.spark.planning").planned(query, data).explain()

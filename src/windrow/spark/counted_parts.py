@@ -100,6 +100,16 @@ def with_context(query: Query, data: Any, parts: Mapping[Steps, Cuts]) -> Any:
     return placed.select(*map(quoted, data.columns), F.inline(placings))
 
 
+def alone(query: Query, data: Any, parts: Mapping[Steps, Cuts]) -> Any:
+    """Rows in their own parts."""
+    own = []
+    for first, cuts in zip(_firsts(parts), parts.values(), strict=True):
+        own += (np.searchsorted(cuts.begin, range(STEPS), "right") - 1 + first).tolist()
+    placed = stepped(query, data, [one.of for one in parts])
+    at = F.col(WHICH) * F.lit(STEPS) + F.col(STEP) + 1
+    return placed.select(*map(quoted, data.columns), _looked_up(own, at).alias(PART))
+
+
 def places(parts: Mapping[Steps, Cuts]) -> dict[int, Place]:
     """For each part, which of its key's rows it has."""
     found = {}

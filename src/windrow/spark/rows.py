@@ -6,6 +6,7 @@ import copy
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -48,8 +49,12 @@ class SortedRows:
     #: for the parts of which it is known: which rows they have
     places: Mapping[int, Place] = field(default_factory=dict)
 
+    #: a key that is larger than a chunk is taken in piece by piece
+    streams: ClassVar[bool] = True
+
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        streams = not column_measures(self.query)  # rows along a column may have to be sorted once more
+        # rows along a column may have to be sorted once more
+        streams = self.streams and not column_measures(self.query)
         if self.places:
             batches = self._as_counted(batches)
         for table in by_key(batches, self.by, self._whole, self._streamed if streams else None):
@@ -57,10 +62,9 @@ class SortedRows:
 
     def _as_counted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches; an error where parts have other rows than were counted: windows would lack some."""
-        assert self.query.time is not None
         seen: Counter[int] = Counter()
         for batch in batches:
-            parts = batch[self.by[-1]].filter(pc.is_valid(batch[self.query.time]))
+            parts = batch[self.by[-1]].filter(self._counts(batch))
             seen.update({count["values"]: count["counts"] for count in pc.value_counts(parts).to_pylist()})
             yield batch
         for part, rows in seen.items():
@@ -70,6 +74,11 @@ class SortedRows:
                     f"a part of the table had {place.end - place.first:,} rows when they were counted and has {rows:,} "
                     "now: the table changes while it is read; cache() or checkpoint() it"
                 )
+
+    def _counts(self, batch: pa.RecordBatch) -> pa.Array:
+        """Which rows were counted."""
+        assert self.query.time is not None
+        return pc.is_valid(batch[self.query.time])
 
     @property
     def columns(self) -> tuple[str, ...]:

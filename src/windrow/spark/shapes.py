@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from windrow.errors import WindrowError
+from windrow.frames import Type
 from windrow.frames.of_arrow import dtype_of
 from windrow.local.derived import read_for
 from windrow.local.intake import column_measures, event_times, measure_dtype, named_columns
@@ -13,8 +14,14 @@ from windrow.query import Query
 from windrow.step.groups import arrange
 
 
-def result_schema(query: Query, schema: pa.Schema) -> pa.Schema:
-    """The result's columns for input of this schema; what does not go with it is refused."""
+def asked_schema(query: Query, schema: pa.Schema) -> pa.Schema:
+    """The answers to rows that ask, for events of this schema."""
+    told = _types(query, schema)
+    return pa.schema([_field(query, name, told[name]) for name in query.answer_names().values()])
+
+
+def _types(query: Query, schema: pa.Schema) -> dict[str, Type]:
+    """The types of the result's columns; what does not go with the input is refused."""
     frame = read_for(query, schema.empty_table())
     for name in named_columns(query):
         frame.check(name)
@@ -23,7 +30,12 @@ def result_schema(query: Query, schema: pa.Schema) -> pa.Schema:
     types = {name: frame.type(name) for name in (*schema.names, *frame.derived)}
     needed = {name: frame.column(name) for a in query.aggregates.values() for name in a.columns}
     arrange(query.aggregates, needed, nullable=True, types=types)
-    told = Schema.of(query, types, None if query.time is None else event_times(query, frame)).types
+    return Schema.of(query, types, None if query.time is None else event_times(query, frame)).types
+
+
+def result_schema(query: Query, schema: pa.Schema) -> pa.Schema:
+    """The result's columns for input of this schema; what does not go with it is refused."""
+    told = _types(query, schema)
     new = [name for name in told if not (query.per_row and name in schema.names)]
     if query.per_row and len(new) < len(query.windows) * len(query.aggregates):
         names = query.answer_names().values()
@@ -34,12 +46,16 @@ def result_schema(query: Query, schema: pa.Schema) -> pa.Schema:
         if name in query.by:
             fields.append(schema.field(name))
             continue
-        dtype = dtype_of(told[name])
-        if dtype is None:
-            of = query.aggregates.get(name)
-            raise WindrowError(f"the type of '{name}' cannot be told from {of!r}: give the aggregate returns=")
-        fields.append(pa.field(name, plain_type(dtype)))
+        fields.append(_field(query, name, told[name]))
     return pa.schema(fields)
+
+
+def _field(query: Query, name: str, told: Type) -> pa.Field:
+    dtype = dtype_of(told)
+    if dtype is None:
+        of = query.aggregates.get(name)
+        raise WindrowError(f"the type of '{name}' cannot be told from {of!r}: give the aggregate returns=")
+    return pa.field(name, plain_type(dtype))
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
