@@ -7,7 +7,6 @@ import datetime
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import functions as F
 
 import windrow
 from tests.spark.test_batch import ORDERED
@@ -66,11 +65,11 @@ def test_the_same_as_in_process(spark, large, windows, by):
 
 @pytest.mark.parametrize("windows", [win.trailing("1 second"), win.trailing(5)])
 def test_a_large_key_is_no_task_of_its_own(spark, large, windows):
-    """Without a key, rows are in several parts of time."""
+    """Without a key, too, rows are exchanged by parts of time, once, and asking rows with them."""
     query = windrow.Query(time="ts", windows=windows, aggregates={"n": agg.count()}, compile="never")
     frame, asking = frames(spark, rows(1500), labels())
-    got = query.run(frame, at=asking, at_time="asked")
-    assert got.select(F.spark_partition_id()).distinct().count() > 1
+    plan = query.run(frame, at=asking, at_time="asked")._jdf.queryExecution().executedPlan().toString()
+    assert plan.count("Exchange") == 1 and "hashpartitioning(__windrow_part" in plan, plan
 
 
 def test_other_types_and_columns_of_any_name(spark):

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from windrow.errors import Unsupported, WindrowError
 from windrow.local.asking import check_askable
 from windrow.local.batch import Local
-from windrow.local.intake import column_measures, named_columns
+from windrow.local.intake import column_measures, named_columns, reads_any_column
 from windrow.query import Query
 from windrow.spark import counted_parts, parts, statistics
 from windrow.spark.parts import quoted
@@ -67,6 +67,10 @@ def asked(query: Query, data: Any, at: Any, at_time: str | None) -> Any:
         raise Unsupported(
             "at= asks batch DataFrames, not streams. Ask the table that a stream fills, in each trigger (foreachBatch),"
             " or a live query in this process, by live.at"
+        )
+    if reads_any_column(query):
+        raise Unsupported(
+            "at= on Spark takes no condition that is a Python function; write it as text, such as 'x > 5'"
         )
     answers = asked_schema(query, arrow_schema(data))
     for name in answers.names:
