@@ -175,6 +175,9 @@ def test_who_folds_and_why(spark):
     assert "fold='python' asks for it" in windrow.spark.explain(query, frame, fold="python")
     with pytest.raises(WindrowError, match="fold is one of"):
         windrow.spark.run(query, frame, fold="scala")
+    stream = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts").withColumnRenamed("value", "x")
+    with pytest.raises(WindrowError, match="rows of a stream"):
+        windrow.spark.run(query, stream, fold="spark")
 
 
 @pytest.mark.parametrize("kind", ["long", "timestamp_ntz", "date"])

@@ -122,7 +122,9 @@ def chosen(query: Query, data: Any, schema: pa.Schema, fold: str) -> Native | st
         raise WindrowError(f"fold is one of {', '.join(map(repr, FOLDS))}, not {fold!r}")
     if fold == "python":
         return "fold='python' asks for it"
-    found = Native.of(query, data, schema)
+    found: Native | str = "rows of a stream are folded in its buckets"
+    if not data.isStreaming:
+        found = Native.of(query, data, schema)
     if fold == "spark" and isinstance(found, str):
         raise WindrowError(f"fold='spark' is not possible: {found}; fold='auto' takes ours there")
     return found

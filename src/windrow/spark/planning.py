@@ -60,9 +60,9 @@ def planned(query: Query, data: Any, fold: str = "auto") -> Plan:
     """The plan of a query over a DataFrame; what it cannot run is refused here, before any data is read."""
     check_columns(query, data)
     check_unit(query, data)
+    found = native.chosen(query, data, arrow_schema(data), fold)
     if data.isStreaming:
         return AsStream(query, data)
-    found = native.chosen(query, data, arrow_schema(data), fold)
     if isinstance(found, native.Native):
         return ByNativeSlices(query, data, native=found)
     if sliceable(query) and (in_any_order(query) or not query.by or statistics.large_keys(query, data)):
