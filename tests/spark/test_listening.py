@@ -7,6 +7,7 @@ import io
 import json
 import re
 import socket
+import time
 import urllib.error
 import urllib.request
 import uuid
@@ -20,8 +21,10 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from rich.console import Console
 
 import windrow.spark
+from windrow import agg, win
 from windrow.errors import WindrowError
 from windrow.spark import listening
+from windrow.spark.listening import trigger
 
 START = 10**15
 SAMPLE = re.compile(r'([a-z_]+)\{query="((?:[^"\\\n]|\\["\\n])*)"\} (-?[0-9.]+(?:e[+-]?[0-9]+)?)')
@@ -188,3 +191,26 @@ def test_a_restart_goes_on_counting():
         totals["q"].add(listening.trigger(progress()))
     assert samples(listening.exposition(totals))["windrow_rows_in_total", "q"] == 20
     assert listening.exposition({}) == ""
+
+
+def test_the_page_of_a_stream(spark, stream, tmp_path):
+    """Its numbers are those of the stream's own progress, what was before it was opened included."""
+    made = windrow.Query(time="ts", windows=win.tumbling("1 minute"), aggregates={"n": agg.count()})
+    writer = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "watched"))
+    running = writer.queryName("<watched>").trigger(availableNow=True).start()
+    with windrow.spark.watch(running, made) as page:
+        assert running.awaitTermination(300)
+        with urllib.request.urlopen(page.address, timeout=30) as answer:
+            html = answer.read().decode()
+        assert "&lt;watched&gt;" in html and "tumbling, 1 minute" in html
+        for _ in range(100):
+            if page.source.told()["state"] == "ended":
+                break
+            time.sleep(0.1)
+        told = [trigger(progress) for progress in running.recentProgress]
+        counts = page.source.counts()
+        assert counts["rows_in"] == sum(t.rows_in for t in told) == 900
+        assert counts["rows_out"] == sum(t.rows_out for t in told)
+        assert counts["rejected"] == sum(t.rejected or 0 for t in told)
+        assert page.source.told()["watermark"].startswith("2001-09-09 02:01:29")
+        assert page.source.picture().count('class="bar"') == len(told)

@@ -31,6 +31,7 @@ class Bar:
     answers: Sequence[str] = ()
     edges: str = "[)"
     told: str = ""
+    label: str = ""  # left of it
 
 
 @dataclass

@@ -47,6 +47,7 @@ def _labels(panel: Panel) -> Iterator[str]:
     for lane in panel.lanes:
         yield lane.title
         yield from lane.groups
+        yield from (bar.label for bars in lane.groups.values() for bar in bars)
 
 
 def _columns(panels: Sequence[Panel]) -> list[tuple[str, float]]:
@@ -118,7 +119,8 @@ class _Frame:
     def _title(self, label: str, y: float, class_: str | None) -> Markup:
         if not label:
             return Markup()
-        return tag("text", short(label), tag("title", label), x=PAD, y=y + 4.0, class_=class_)
+        whole = [tag("title", label)] if short(label) != label else []
+        return tag("text", short(label), *whole, x=PAD, y=y + 4.0, class_=class_)
 
     def _dots(self, dots: Sequence[Dot], y: float) -> Iterator[Markup]:
         free = float("-inf")
@@ -143,6 +145,7 @@ class _Frame:
         return tag(
             "g",
             tag("title", bar.told),
+            self._title(bar.label, middle, None),
             tag("rect", x=start, y=y + 3.0, width=max(end - start, 1.5), height=BAR - 6.0, rx=2, class_="bar"),
             tag("text", edges[0], x=start - 4.0, y=middle + 4.5, text_anchor="end", class_="edge"),
             tag("text", edges[1], x=end + 4.0, y=middle + 4.5, class_="edge"),
@@ -184,4 +187,6 @@ def extent(panel: Panel) -> tuple[float, float]:
         room = max(places) - min(places)
         if high - low > FAR * room:
             low, high = max(low, min(places) - 1.5 * room), min(high, max(places) + 1.5 * room)
+    if panel.mark is not None and high < panel.mark <= 2 * high - low:
+        high = panel.mark
     return (low, high) if high > low else (low - 1.0, high + 1.0)

@@ -71,6 +71,10 @@ class IntegerIndex:
         """One more than the largest number that was ever given."""
         return int(self.counts[GIVEN])
 
+    def __len__(self) -> int:
+        """How many keys are known."""
+        return int(self.counts[GIVEN] - self.counts[FREE])
+
     def numbers(self) -> np.ndarray:
         """The numbers of all keys, ascending."""
         return np.flatnonzero(self.used[: self.given])

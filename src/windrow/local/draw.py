@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import zoneinfo
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from windrow.drawing import Bar, Dot, Lane, Panel, Picture
 from windrow.drawing.axis import Axis
 from windrow.drawing.scene import shown
 from windrow.frames import Frame, Times, Values
+from windrow.frames.times import NANOS
 from windrow.local.derived import with_inputs
 from windrow.local.intake import Intake, event_times, take_in
 from windrow.query import Query
@@ -218,8 +220,12 @@ def places_of(times: Times) -> np.ndarray:
     """Times along that axis."""
     if times.native.kind != "integer":
         return times.micros.astype(float)
-    factor = frames.times.NANOS[times.native.unit] / frames.times.NANOS[times.unit]
-    return times.values / factor
+    return times.values / (NANOS[times.native.unit] / NANOS[times.unit])
+
+
+def place_of(tick: int, times: Times) -> float:
+    """One moment, counted as these times are, along that axis."""
+    return float(places_of(replace(times, values=np.array([tick]), mask=None))[0])
 
 
 def _unused(name: str, taken: Sequence[str]) -> str:

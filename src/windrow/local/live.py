@@ -73,6 +73,7 @@ class Live:
         self.per_row = query.per_row
         self.peers = {w.measure for w in query.windows.values() if getattr(w, "peers", False)}
         self.names = query.answer_names()
+        self.watched: Any = None  # a `local.watched.Watched`, as long as a page shows this
         self._done: np.ndarray | None = None  # the keys of a step that is over and has not been committed yet
 
     @property
@@ -113,6 +114,17 @@ class Live:
         return (
             f"<Live {windows}: {report.rows_in:,} rows in, {report.rows_out:,} out{', closed' if self.closed else ''}>"
         )
+
+    def serve(self, port: int = 0, *, host: str = "127.0.0.1") -> Any:
+        """A page that shows this query while it runs: rows and results per second, watermark, state, newest windows.
+
+        Args:
+            port: 0 takes a free one; the `address` of what comes back tells which.
+            host: only this machine by default. The page has no password: who reaches the port sees it.
+        """
+        from windrow.local.watched import LivePage  # few need it
+
+        return LivePage(self, host, port)
 
     @in_turn
     def push(self, rows: Any) -> Any:
@@ -281,6 +293,8 @@ class Live:
         touched, new, some_rest = self._commit()
         if self.state is not None and not self.closed and (some_rest or len(new)):
             self._forget(self.state, touched, new)
+        if self.watched is not None:
+            self.watched.done()
         return result
 
     def _commit(self) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -347,6 +361,8 @@ class Live:
         else:
             made = self._from_rows(self._ready(admitted, self.pending), state)
         self._counts[1] += len(next(iter(made.values())))
+        if self.watched is not None:
+            self.watched.made = made
         return self._built(made)
 
     def _built(self, columns: dict[str, Output]) -> Any:

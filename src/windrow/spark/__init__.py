@@ -113,6 +113,18 @@ def late(query: Query, data: Any, *, since: Any = None, ahead: Any = None) -> An
     return import_module("windrow.spark.planning").streaming(query, data, ahead=ahead).late(since)
 
 
+def watch(stream: Any, query: Query | None = None, *, port: int = 0, host: str = "127.0.0.1") -> Any:
+    """A local page that shows a streaming query while it runs, trigger by trigger; `address` tells where.
+
+    Args:
+        stream: the running query, as `writeStream...start()` gives it.
+        query: what it runs, for the plan on the page.
+        port: 0 takes a free one.
+        host: only this machine by default. The page has no password: who reaches the port sees it.
+    """
+    return import_module("windrow.spark.watch").StreamPage(stream, query, host, port)
+
+
 def check_state(query: Query, data: Any, checkpoint: Any, operator: int = 0, key: bytes | None = None) -> bool:
     """Whether a checkpoint's state is of this query, before it is started: see `windrow.spark.states.check_state`."""
     return import_module("windrow.spark.states").check_state(query, data, checkpoint, operator, key)

@@ -11,20 +11,17 @@ queries and numbers, no more.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-import socket
 import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from windrow.errors import WindrowError
+from windrow.watching.server import Answer, Server
 
 #: the name under which windrow's streams tell their own counts
 OBSERVED = "windrow"
@@ -51,6 +48,8 @@ class Trigger:
     page_bytes: int | None  # written
     watermark_delay: float | None  # seconds from the watermark to when it began
     milliseconds: int | None  # it took
+    watermark: datetime.datetime | None = None
+    newest: datetime.datetime | None = None  # the newest event time of its rows
 
     @property
     def combines_a_row(self) -> float | None:
@@ -97,6 +96,8 @@ def trigger(progress: Any) -> Trigger:
         page_bytes=told.get("page_bytes"),
         watermark_delay=behind,
         milliseconds=progress.durationMs.get("triggerExecution", progress.batchDuration),
+        watermark=None if watermark == NO_WATERMARK else _instant(watermark),
+        newest=None if (newest := progress.eventTime.get("max")) is None else _instant(newest),
     )
 
 
@@ -238,7 +239,8 @@ class Listening(StreamingQueryListener):
     def begin(self, spark: Any, port: int | None, host: str) -> None:
         """From now on. The port is opened first: where that fails, nothing has changed."""
         if port is not None:
-            self._server = Server(self, host, port)
+            paths = {"/metrics": lambda: Answer("text/plain; version=0.0.4; charset=utf-8", self.metrics().encode())}
+            self._server = Server(paths, host, port, "windrow-metrics")
         try:
             spark.streams.addListener(self)
         except BaseException:
@@ -270,61 +272,6 @@ class Listening(StreamingQueryListener):
             if name is not None:
                 self._totals[name].running = name in self._names.values()
             self._lock.notify_all()
-
-
-#: that a client has for its request
-SECONDS = 10.0
-
-
-class Server:
-    """`GET /metrics`, in threads that end with the process."""
-
-    def __init__(self, listening: Listening, host: str, port: int) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            timeout = SECONDS  # a client that says nothing keeps no thread
-
-            def handle(self) -> None:
-                """One that says something now and then does not keep one either."""
-                end = threading.Timer(SECONDS, self._hang_up)
-                end.daemon = True
-                end.start()
-                try:
-                    super().handle()
-                finally:
-                    end.cancel()
-
-            def _hang_up(self) -> None:
-                with contextlib.suppress(OSError):
-                    self.connection.shutdown(socket.SHUT_RDWR)
-
-            def do_GET(self) -> None:
-                if self.path.partition("?")[0] != "/metrics":
-                    self.send_error(404, "there is only /metrics")
-                    return
-                text = listening.metrics().encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
-
-            def log_message(self, format: str, *arguments: Any) -> None:
-                """A scrape every few seconds is nothing to write about."""
-
-        try:
-            self._http = ThreadingHTTPServer((host, port), Handler)
-        except (OSError, OverflowError) as error:
-            raise WindrowError(f"listen: cannot serve on {host}:{port}: {error}") from None
-        self._http.daemon_threads = True
-        at = f"[{host}]" if ":" in host else host
-        self.address = f"http://{at}:{self._http.server_address[1]}/metrics"
-        self._thread = threading.Thread(target=self._http.serve_forever, name="windrow-metrics", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
 
 
 def listen(

@@ -60,7 +60,7 @@ class Keys:
     @property
     def count(self) -> int:
         """How many keys are known."""
-        return len(self._numbers) if self._integers is None else len(self._integers.numbers())
+        return len(self._numbers) if self._integers is None else len(self._integers)
 
     def number(self, columns: Sequence[Column]) -> np.ndarray:
         """The number of each row's key, which is integers (`are_integers`)."""

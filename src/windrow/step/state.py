@@ -146,6 +146,13 @@ class State:
         windows = (part for groups in self.groups.values() for g in groups for part in g.parts)
         return [*self.walks.values(), *trees, *windows, *self.stored.values()]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays; what partials in plain Python hold is not counted."""
+        pools = [walk.ring for walk in self.walks.values()]
+        pools += [slots for part in self.parts if isinstance(part, KeyedWindows) for slots in part.slots]
+        return self.table.words.nbytes + sum(column.nbytes for pool in pools for column in pool.columns)
+
     def grow(self, keys: int) -> None:
         """Room for so many keys."""
         if keys > len(self.table.words):

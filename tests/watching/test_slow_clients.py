@@ -1,4 +1,4 @@
-"""The metrics page against clients that never finish: each is cut off, and others are served meanwhile."""
+"""Pages against clients that never finish: each is cut off, and others are served meanwhile."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.importorskip("pyspark")
-from windrow.spark import listening
-from windrow.spark.listening import Listening, Server
+from windrow.watching import server as serving
+from windrow.watching.server import Answer, Server
 
 LIMIT = 0.6
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr(listening, "SECONDS", LIMIT)
-    opened = Server(Listening(), "127.0.0.1", 0)
+    monkeypatch.setattr(serving, "SECONDS", LIMIT)
+    opened = Server({"/metrics": lambda: Answer("text/plain", b"fine")}, "127.0.0.1", 0, "test")
     yield opened
     opened.close()
 
@@ -53,7 +52,7 @@ def served(server: Server) -> int:
         return page.status
 
 
-@pytest.mark.parametrize("begin", [b"", b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: "])
+@pytest.mark.parametrize("begin", [b"", b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: "])
 @pytest.mark.parametrize("piece", [b"a", b""])
 def test_a_slow_client_is_cut_off(server: Server, begin: bytes, piece: bytes) -> None:
     """Each byte comes well before a read's own limit: only the limit of the whole request ends this."""
