@@ -193,24 +193,24 @@ def test_a_restart_goes_on_counting():
     assert listening.exposition({}) == ""
 
 
-def test_the_page_of_a_stream(spark, stream, tmp_path):
+def test_the_page_of_a_stream(spark, tmp_path):
     """Its numbers are those of the stream's own progress, what was before it was opened included."""
-    made = windrow.Query(time="ts", windows=win.tumbling("1 minute"), aggregates={"n": agg.count()})
-    writer = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "watched"))
-    running = writer.queryName("<watched>").trigger(availableNow=True).start()
+    made = windrow.Query(time="timestamp", windows=win.tumbling("1 minute"), aggregates={"n": agg.count()})
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 300).option("numPartitions", 1).load()
+    writer = source.withWatermark("timestamp", "10 seconds").writeStream.format("noop")
+    writer = writer.option("checkpointLocation", str(tmp_path / "watched")).queryName("<watched>")
+    running = writer.trigger(processingTime="100 milliseconds").start()
     with windrow.spark.watch(running, made) as page:
-        assert running.awaitTermination(300)
+        end = time.monotonic() + 120
+        while page.source.counts()["rows_in"] < 600 and time.monotonic() < end:
+            time.sleep(0.1)
+        running.stop()
         with urllib.request.urlopen(page.address, timeout=30) as answer:
             html = answer.read().decode()
         assert "&lt;watched&gt;" in html and "tumbling, 1 minute" in html
-        for _ in range(100):
-            if page.source.told()["state"] == "ended":
-                break
+        while page.source.told()["state"] != "ended" and time.monotonic() < end:
             time.sleep(0.1)
-        told = [trigger(progress) for progress in running.recentProgress]
-        counts = page.source.counts()
-        assert counts["rows_in"] == sum(t.rows_in for t in told) == 900
-        assert counts["rows_out"] == sum(t.rows_out for t in told)
-        assert counts["rejected"] == sum(t.rejected or 0 for t in told)
-        assert page.source.told()["watermark"].startswith("2001-09-09 02:01:29")
-        assert page.source.picture().count('class="bar"') == len(told)
+        told = [t for t in map(trigger, running.recentProgress) if t.rows_in]
+        assert page.source.counts()["rows_in"] == sum(t.rows_in for t in told) >= 600
+        assert page.source.told()["watermark"].startswith("1970-01-01 00:00:")
+        assert page.source.picture().count('class="bar"') == min(14, len(told))
