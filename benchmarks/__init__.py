@@ -3,6 +3,7 @@
 from benchmarks import (
     all_ranges,
     analytics,
+    asking,
     break_even,
     bulk_eviction,
     calls,
@@ -56,6 +57,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         keys,
         pushes,
         queries,
+        asking,
         tables,
         start_up,
         compile_times,

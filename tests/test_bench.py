@@ -36,6 +36,7 @@ COLUMNS = {
     "memory": {"kind", "algorithm", "bytes"},
     "peers": {"kind", "library", "mrows"},
     "queries": {"case", "library", "rows", "seconds", "agrees"},
+    "asking": {"days", "library", "seconds", "agrees"},
     "keys": {"keys", "mrows"},
     "pushes": {"case", "held", "rows", "micros"},
     "tables": {"case", "keys", "threads", "rows", "mrows"},
