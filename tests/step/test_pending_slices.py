@@ -20,7 +20,7 @@ WINDOWS: dict[str, dict[str, windrow.windows.base.Window]] = {
     "gaps": {"a": win.sliding("2 seconds", every="7 seconds")},
     "several": {"a": win.sliding("17 seconds", every="5 seconds"), "b": win.tumbling("7 seconds", origin="1 second")},
 }
-COMPILED = {"n": agg.count(), "most": agg.max("x"), "total": agg.sum("x")}
+COMPILED = {"n": agg.count(), "total": agg.sum("x")}
 PLAIN = {"n": swag.counting(agg.count()), "different": agg.count_distinct("x"), "total": swag.counting(agg.sum("x"))}
 
 

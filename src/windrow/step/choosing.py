@@ -16,7 +16,7 @@ from windrow.swag import flat_fit
 from windrow.windows.base import ROWS, Measure, Window
 
 #: for windows by row along a measure other than rows: how many rows the longest is taken to have
-LIKELY = 10_000
+LIKELY = 1000
 #: with longer windows than this, the combines are counted of windows that are shorter in proportion, but not below FEW
 MOST, FEW = 20_000, 64
 

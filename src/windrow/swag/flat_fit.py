@@ -238,12 +238,16 @@ def combines(ranges: Iterable[int]) -> float:
     (2.0, 3.0, True, True)
     """
     wanted = np.array(sorted(set(ranges), reverse=True), np.int64)
-    rows = PERIODS * (int(wanted[0]) + 1)
-    return _combines(wanted, np.zeros(1 << int(wanted[0]).bit_length(), np.int64), rows) / rows
+    rows, size = PERIODS * (int(wanted[0]) + 1), 1 << int(wanted[0]).bit_length()
+    if rows <= FEW_ROWS:
+        return _combines.py_func(wanted.tolist(), [0] * size, rows) / rows
+    return _combines(wanted, np.zeros(size, np.int64), rows) / rows
 
 
 #: windows of the longest range, one behind the other, that `combines` goes through
 PERIODS = 64
+#: so many rows are counted in plain Python, over lists, before the counting would be compiled
+FEW_ROWS = 100_000
 
 
 @cached
@@ -262,6 +266,9 @@ def _combines(ranges, pointers, rows):
                     pointers[i & mask] = E
                 i = following
     return count
+
+
+_combines.per_entry *= PERIODS  # it goes through its array so many times
 
 
 class FlatFIT(Swag):
