@@ -86,24 +86,24 @@ class Query:
         windows: a window of `windrow.win`, or several by name.
         aggregates: aggregates of `windrow.agg` (or your own), bound to columns, by the name of their result. A Python
             `Aggregator` of Spark's is given with its columns: `(MyAggregator(), "price")`.
-        time: the event-time column; None: rows count in the order in which they come.
+        time: the event-time column. None: rows are taken in the order of arrival.
         time_unit: what an integer time column counts: "s", "ms", "us" or "ns" since 1970. None: microseconds, unless
             its values look like another unit's in this century, which is an error.
         by: the key column or columns; each key has windows of its own.
-        lateness: on streams, how far behind the newest row a row may come: a duration.
+        lateness: live and on streams, how far behind the newest row a row may arrive: a duration.
         algorithm: "auto", or a name of `windrow.swag.ALGORITHMS`. Never changes an answer.
         store: None: state lives in memory. One of `windrow.stores`: a live query (`open`) keeps the partials of its
             periodic, trailing and policy windows there, and O(log n) pages of them in memory, for each key by itself:
             for a few keys with big windows. Windows of other kinds stay in memory, and `run` does not use it: the
             table is in memory already. Never changes an answer.
         favor: "throughput", or "latency": constant time in the worst case, too.
-        changes_only: a result only where it differs from the key's last one.
-        partial: windows that the data ends inside, too.
-        strict: a row that must be rejected is an error. Then windows along different measures can share their slices.
+        changes_only: emit a result only if it differs from the key's last one.
+        partial: also report windows that are incomplete when the data ends.
+        strict: a rejected row is an error. Then windows along different measures can share their slices.
         threads: how many threads `run` uses for a table in this process. None: as many as WINDROW_THREADS says, else
             all cores for a large table and one for a small one. Never changes an answer, not by a bit. Aggregates and
             windows in plain Python run in one.
-        compile: "auto": few rows run at once in plain Python; where compiling is cheaper, the query compiles (a live
+        compile: "auto": small inputs run at once in plain Python; if compiling is cheaper, the query compiles (a live
             query in the background). "always" compiles at once, "never" not at all. WINDROW_COMPILE sets it for the
             process. Never changes an answer, not by a bit.
 
@@ -189,9 +189,9 @@ class Query:
         return {(w, a): f"{a}_{w}" if self.named else a for w in self.windows for a in self.aggregates}
 
     def run(self, data: Any, *, at: Any = None, at_time: str | None = None) -> Any:
-        """The answer over all of the data, of the data's own kind: pandas, Polars, pyarrow, or a dict of arrays.
+        """Runs the query over all of the data. The result has the input's type: pandas, Polars, pyarrow, dict of arrays.
 
-        `report` tells afterwards how many rows came, went, and were rejected.
+        Afterwards `report` has the numbers of rows in, out, late and rejected.
 
         Args:
             data: the rows.
@@ -217,14 +217,14 @@ class Query:
         return result
 
     def open(self) -> Any:
-        """In this process, batches of rows as they come: `push`, `advance`, `close`, `snapshot`."""
+        """Starts a live query in this process, for rows as they arrive: `push`, `advance`, `close`, `snapshot`."""
         _load_engines()
         return OPENERS["open"](self)
 
     def resume(self, snapshot: bytes, *, key: bytes | None = None) -> Any:
-        """Goes on from a snapshot of `open()`'s; `SnapshotError` where it is damaged or of another query.
+        """Continues from a snapshot of a live query. `SnapshotError` if it is damaged or of another query.
 
-        With a key, only a snapshot that was signed with it (`snapshot(key=...)`) is believed.
+        With a key, only a snapshot that was signed with it (`snapshot(key=...)`) is accepted.
 
         A query with a store needs the same store, as the snapshot or the one after it left it.
         """
@@ -232,9 +232,9 @@ class Query:
         return OPENERS["resume"](self, snapshot, key)
 
     def explain(self, data: Any = None) -> str:
-        """The plan: what each window is, how it is sliced, by which algorithm it is answered, why, and at what cost.
+        """The plan as text: what each window is, how it is sliced, which algorithm answers it, why, and at what cost.
 
-        With data, what was measured is beside what was expected.
+        With data, the plan also has what was measured.
         """
         _load_engines()
         return (RUNNERS[-1] if data is None else self._runner(data)).explain(self, data)

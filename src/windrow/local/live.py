@@ -45,8 +45,8 @@ _NO_KEYS = np.empty(0, np.int64)
 class Live:
     """Rows in, results out as they become final. Made by `Query.open()`.
 
-    `late` are the rows of the last push that came too late, `rejected` those that some window could not place.
-    `report` counts all of them. Threads may share it: their calls take turns.
+    `late` has the late rows of the last push, `rejected` the rows that some window could not place.
+    `report` counts all of them. Threads may share a live query: their calls take turns.
 
     >>> import windrow
     >>> from windrow import agg, win
@@ -128,7 +128,7 @@ class Live:
 
     @in_turn
     def push(self, rows: Any) -> Any:
-        """Takes in rows; the results that became final come back, in the kind of the rows.
+        """Takes in rows and returns the results that became final, in the type of the rows.
 
         A dict of single values is one row.
         """
@@ -166,7 +166,7 @@ class Live:
 
     @in_turn
     def advance(self, when: Any) -> Any:
-        """Event time has come to `when`: no row before it will count. The results that this makes final."""
+        """Raises the watermark to `when`: earlier rows are late from now on. Returns the results that became final."""
         if self.query.time is None:
             raise WindrowError("advance is about event time, and this query has none; name the column with time=")
         self._check_open()
@@ -179,9 +179,9 @@ class Live:
 
     @in_turn
     def close(self) -> Any:
-        """The end of the rows: the rest of the results.
+        """Ends the query and returns the remaining results.
 
-        What the query has in its store stays there where a snapshot refers to it; `forget` deletes it.
+        State in a store stays there if a snapshot refers to it; `forget` deletes it.
         """
         if self.closed:
             raise WindrowError("this query was closed already")
@@ -198,7 +198,7 @@ class Live:
 
     @in_turn
     def forget(self) -> None:
-        """Deletes all that the query has in its store. Its snapshots are of no use then, and it takes no more rows."""
+        """Deletes the query's state from its store. Its snapshots are useless then, and it takes no more rows."""
         self.closed = True
         if self.state is not None:
             self.state.delete()
