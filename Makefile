@@ -6,7 +6,7 @@ DEMO := $(VENV)/.demo
 INSTALL := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
 .PHONY: demo test quick test-slow check bench docs dist format mutants clean
-PACKAGE ?= query
+PACKAGE ?= step
 
 demo: $(DEMO)  ## the main job, with what it installs itself
 	$(BIN)/python -m examples.demo
@@ -18,7 +18,7 @@ test: check  ## static checks, then the tests
 quick: $(READY)  ## what a change to one package needs, in plain Python: make quick PACKAGE=step
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .
 	WINDROW_COMPILE=never $(BIN)/python -m pytest -x -n 2 --dist worksteal -m 'not slow and not spark' \
-		tests/query/test_quick.py tests/query/test_brute.py $(wildcard tests/$(PACKAGE) src/windrow/$(PACKAGE))
+		tests/query/test_quick.py $(wildcard tests/$(PACKAGE) src/windrow/$(PACKAGE))
 
 test-slow: $(READY)  ## the long checks
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow and not spark'

@@ -189,7 +189,7 @@ class Query:
         return {(w, a): f"{a}_{w}" if self.named else a for w in self.windows for a in self.aggregates}
 
     def run(self, data: Any, *, at: Any = None, at_time: str | None = None) -> Any:
-        """Runs the query over all of the data. The result has the input's type: pandas, Polars, pyarrow, dict of arrays.
+        """Runs the query over all of the data. The result has the input's type: pandas, Polars, pyarrow, a dict.
 
         Afterwards `report` has the numbers of rows in, out, late and rejected.
 
