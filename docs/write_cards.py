@@ -23,7 +23,7 @@ Every algorithm of `windrow.swag`, from `swag.ALGORITHMS`. The numbered papers:
 5. Shein, Chrysanthis, Labrinidis: *FlatFIT: Accelerated Incremental Sliding-Window Aggregation For Real-Time Analytics*
    (SSDBM 2017)
 
-Time is counted in combines an operation, space in partials for n rows. [Choosing one](choosing.md) says when to use
+Time is counted in combines per operation, space in partials for n rows. [Choosing one](choosing.md) says when to use
 which.
 """
 

@@ -16,7 +16,7 @@ import windrow
 from windrow.cli.ending import Usage
 from windrow.cli.exits import console, exit_code, new_app
 
-app = new_app("Sliding-window aggregation, exact at constant cost a row.")
+app = new_app("Sliding-window aggregation, exact at constant cost per row.")
 
 
 class Engine(StrEnum):

@@ -212,7 +212,7 @@ ALGORITHM = Algorithm(
 
 
 class AMTA(MonoidTree):
-    """Amortised O(1) a row, O(log n) at worst, and O(log n) to evict any number of rows at once."""
+    """Amortised O(1) per row, O(log n) at worst, and O(log n) to evict any number of rows at once."""
 
     algorithm = ALGORITHM
     singles_first = True

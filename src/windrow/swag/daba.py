@@ -143,7 +143,7 @@ UNCACHED = replace(
 
 
 class DABA(Swag):
-    """Worst-case O(1): at most 3 combines an insert, 2 an evict, 1 a query; 2 and 1 on average (Theorem 9).
+    """Worst-case O(1): at most 3 combines per insert, 2 per evict, 1 per query; 2 and 1 on average (Theorem 9).
 
     `DABA(aggregate, caching=False)` is the form without caching, Fig. 14, with one combine more a step.
     """

@@ -83,7 +83,7 @@ def algorithm_of(mu: int) -> Algorithm:
         card=Card(
             order="any",
             requires="associative",
-            time="amortised O(log d), in order O(1); bulk operations amortised O(log) a run",
+            time="amortised O(log d), in order O(1); bulk operations amortised O(log) per run",
             space="n + n/mu",
             paper="VLDB 2019, 2023",
             note="plain Python only",
@@ -136,7 +136,7 @@ class FiBA(Swag):
             self._counted()
 
     def insert_many(self, rows: Iterable[Any], times: Iterable[Any] | None = None) -> None:
-        """Inserts every row, in bulk: nodes are split and their aggregates computed once a run. All or nothing."""
+        """Inserts every row, in bulk: nodes are split and their aggregates computed once per run. All or nothing."""
         rows = [row if isinstance(row, tuple) else (row,) for row in rows]
         for row in rows if self._sample is not None else ():
             if self._sample is not None:

@@ -186,7 +186,7 @@ ALGORITHM = Algorithm(
 
 
 class FlatFAT(Swag):
-    """O(log n) an operation, 2n partials; any prefix, suffix and range of rows, any row rewritten.
+    """O(log n) per operation, 2n partials; any prefix, suffix and range of rows, any row rewritten.
 
     >>> from windrow import agg
     >>> fat = FlatFAT.new(agg.concat(), "abcdefgh")

@@ -272,7 +272,7 @@ _combines.per_entry *= PERIODS  # it goes through its array so many times
 
 
 class FlatFIT(Swag):
-    """3 combines a slide for one range, n - 1 for all n ranges at once.
+    """3 combines per slide for one range, n - 1 for all n ranges at once.
 
     >>> from windrow import agg
     >>> w = FlatFIT(agg.concat())

@@ -64,7 +64,7 @@ ALGORITHM = Algorithm(
 
 
 class Recalculate(Swag):
-    """O(n) a query, nothing else to do: the fastest for windows of a few rows, and always right."""
+    """O(n) per query, nothing else to do: the fastest for windows of a few rows, and always right."""
 
     algorithm = ALGORITHM
 

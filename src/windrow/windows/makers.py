@@ -45,7 +45,7 @@ __all__ = [
 def sliding(
     range: Any, every: Any, origin: Any = None, *, on: str | None = None, tz: str | None = None, closed: str = "left"
 ) -> Periodic:
-    """Windows [start, start + range), one begins at every multiple of `every` from `origin`.
+    """Windows [start, start + range). A new one starts at every multiple of `every` from `origin`.
 
     Args:
         range: how long: a duration ("24 hours", a timedelta) by event time, a number of rows, or a number with `on`.
@@ -86,11 +86,11 @@ def tumbling(
 
 
 def trailing(range: Any, closed: str = "right", *, on: str | None = None, tz: str | None = None) -> Trailing:
-    """For each row, the window that ends with it: one result a row.
+    """For each row, the window that ends at it: one result per row.
 
     Args:
         range: how far back: a duration, a number of rows (the row itself counts), or a number with `on`.
-        closed: which ends belong to it: right, left, both or none. Rows of an equal measure are in together.
+        closed: which ends belong to the window: right, left, both or none. Rows with equal positions are in together.
         on: a numeric column to measure along.
         tz: a time zone: `range` is a number of its days, weeks, months, quarters or years.
 
@@ -109,7 +109,7 @@ def trailing(range: Any, closed: str = "right", *, on: str | None = None, tz: st
 
 
 def session(gap: Any, *, on: str | None = None, at_most: Any = None, tz: str | None = None) -> Session:
-    """A window that ends when nothing came for `gap`: [first, last + gap). A row at exactly last + gap joins it.
+    """A window that ends after a gap without rows: [first, last + gap). A row exactly at last + gap joins it.
 
     Args:
         gap: a duration, or a number with `on`.
@@ -139,10 +139,10 @@ def session(gap: Any, *, on: str | None = None, at_most: Any = None, tz: str | N
 
 
 def punctuated(predicate: Any) -> Punctuated:
-    """A new window begins at each row where the predicate holds.
+    """A new window starts at each row that meets the predicate.
 
     Args:
-        predicate: a column of true and false, an expression such as "price < 10", or a function of the row.
+        predicate: a boolean column, an expression such as "price < 10", or a function of the row.
 
     >>> str(punctuated("price < 10"))
     'punctuated, price < 10'
@@ -151,10 +151,10 @@ def punctuated(predicate: Any) -> Punctuated:
 
 
 def landmark(begin: Any, every: Any, *, tz: str | None = None) -> Landmark:
-    """From a landmark row on, reported every so often, until the next landmark.
+    """All rows since a landmark row, reported at an interval, until the next landmark.
 
     Args:
-        begin: a predicate: where it holds, a landmark is.
+        begin: a predicate; each row that meets it is a landmark.
         every: a duration or a number of rows: the report at start + k·every covers all since the landmark. Steps
             without a row are not reported.
         tz: a time zone: it is reported where so many of its days, weeks, months, quarters or years end, counted from
@@ -174,7 +174,7 @@ def landmark(begin: Any, every: Any, *, tz: str | None = None) -> Landmark:
 
 
 def last(n: Any, every: Any, origin: Any = None, *, on: str | None = None, every_on: str | None = None) -> Last:
-    """Every so often the last rows: which those are is not known when they come (paper 3 §3.2).
+    """The last rows, reported at an interval: whether a row is in depends on the rows after it (paper 3 §3.2).
 
     What stays in the window and when it is reported are measured each by itself (paper 1 §2.2): in rows, in time, or
     along a column. Where both are of one measure, use `sliding`.
@@ -206,12 +206,12 @@ def last(n: Any, every: Any, origin: Any = None, *, on: str | None = None, every
 
 
 def policy(evict: Callable[[Any, Any], bool], over: Mapping[str, Aggregate]) -> Policy:
-    """After each row, `evict(total, old)` says of the oldest part whether it goes (paper 4 §4.1.3): one result a row.
+    """After each row, `evict(total, old)` decides which of the oldest rows leave (paper 4 §4.1.3). One result per row.
 
     Args:
         evict: a function of two tuples with the fields of `over`: `total` for the whole window, `old` for its oldest
-            part. It must hold for every shorter part of a part that it holds for.
-        over: the aggregates that it decides by, bound to columns.
+            part. If it is true for a part, it must be true for every shorter part.
+        over: the aggregates that `evict` sees, bound to columns.
 
     >>> from windrow import agg
     >>> str(policy(lambda total, old: total.n - old.n >= 100, over={"n": agg.count()}))
