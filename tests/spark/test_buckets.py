@@ -14,7 +14,7 @@ import pytest
 
 from tests.spark import stream_cases as cases
 from tests.spark.test_batch import plain
-from windrow import agg, frames, win
+from windrow import agg, expr, frames, win
 from windrow.errors import SnapshotError
 from windrow.local.door import FOREVER, NEVER
 from windrow.local.pages import in_pages
@@ -397,3 +397,31 @@ def test_signed_pages():
             Bucket(stream.query, stream.schema, wrong)._opened(data, "it", 4)
     with pytest.raises(SnapshotError, match="is not signed"):
         bucket._opened(Bucket(stream.query, stream.schema)._sealed(("head", 0, [], ())), "it", 4)
+
+
+def test_conditions_and_expressions():
+    data = pa.table(
+        {
+            "ts": pa.array([i * 1_750_000 for i in range(60)], pa.timestamp("us", "UTC")),
+            "k": [i % 3 for i in range(60)],
+            "x": [None if i % 7 == 2 else (i * 5) % 11 for i in range(60)],
+            "s": [None if i % 9 == 4 else "abc"[(i // 2) % 3] for i in range(60)],
+        }
+    )
+    aggregates = {
+        "n": agg.count(where="s = 'a'"),
+        "v": agg.sum(expr("x * 2"), where="ts >= '1970-01-01 00:00:03'"),
+        "who": agg.max_by("s", expr("abs(x - 5)"), where="x <> 3"),
+        "text": agg.concat(expr("upper(s)")),
+    }
+    for window in (win.tumbling("10 seconds"), win.trailing("4 seconds")):
+        query = Query(time="ts", by="k", windows=window, aggregates=aggregates, compile="never")
+        rows = hashed(data)
+        stream = Stream(query, rows.schema)
+        for at in range(0, 60, 20):
+            stream.push(rows.slice(at, 20))
+        for _ in range(2):  # time goes on, then what it makes final comes
+            stream.push(hashed(data.slice(59, 1).set_column(0, "ts", pa.array([10**12], data["ts"].type))))
+        found = pa.concat_tables(stream.results).to_pylist()
+        expected = query.run(data).to_pylist()
+        assert expected and all(row in found for row in expected)
