@@ -120,6 +120,33 @@ def test_more_of_them(kind, seed, monkeypatch):
     same(stream, expected)
 
 
+@pytest.mark.parametrize(
+    "window",
+    [
+        win.sliding("1 month", every="1 day", tz="Europe/Berlin"),
+        win.trailing("1 month", tz="Europe/Berlin"),
+        win.session("5 days", at_most="20 days"),
+        win.sliding("10 days", every="3 days", closed="right"),
+    ],
+    ids=str,
+)
+def test_days_and_months(window):
+    """Rows of four months around a change of clocks."""
+    rng, n, day = np.random.default_rng(3), 150, 86_400 * cases.SECOND
+    times = 1_711_000_000 * cases.SECOND + np.sort(rng.integers(-60 * day, 60 * day, n))
+    table = pa.table({"ts": pa.array(times, pa.timestamp("us", "UTC")), "k": rng.choice(["a", "b"], n), "x": range(n)})
+    end = [[times[-1] + 900 * day], ["end"], [0]]
+    rows = hashed(pa.concat_tables([table, pa.table(end, names=table.column_names).cast(table.schema)]))
+    query = Query(
+        time="ts", by="k", windows=window, aggregates=cases.plainly({"c": agg.collect_list("x")}), lateness="2 days"
+    )
+    stream = Stream(query, rows.schema)
+    for a, b in itertools.pairwise([0, 40, 90, 91, n, n + 1, n + 1]):
+        stream.push(rows.slice(a, b - a))
+    sent = pa.concat_tables([part for part in stream.results if part.num_rows])
+    assert plain(sent.filter(pc.not_equal(sent["k"], "end"))) == plain(query.run(table))
+
+
 def test_compiled():
     rng = np.random.default_rng(5)
     query = cases.query("sliding", cases.IN_ANY_ORDER)
