@@ -1,4 +1,4 @@
-"""Draws how rows fall into windows: pictures for docs/windows, the cookbook, docs/see_your_query.md and the README.
+"""Draws how rows fall into windows: pictures for docs/windows, the cookbook, docs/updates.md and others.
 
 python docs/draw_windows.py [FOLDER]
 
@@ -42,6 +42,7 @@ def pages() -> dict[str, Path]:
     found = {f"window_{page.stem}": page for page in sorted((DOCS / "windows").glob("*.md"))}
     recipes = sorted(page for page in (DOCS / "cookbook").glob("*.md") if page.stem != "index")
     found |= {f"cookbook_{page.stem}": page for page in recipes}
+    found["updates"] = DOCS / "updates.md"
     return {**found, "window_readme": DOCS.parent / "README.md", "query_sensors": DOCS / "see_your_query.md"}
 
 

@@ -26,6 +26,9 @@ from windrow.windows.kinds import between_ticks
 #: the name of a window that was given without one
 ONLY = "window"
 FAVORS = ("throughput", "latency")
+EMITS = ("final", "update")
+#: the column that tells, with `emit="update"`, whether a result is final
+FINAL = "final"
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,9 @@ class Query:
         favor: "throughput", or "latency": constant time in the worst case, too.
         changes_only: emit a result only if it differs from the key's last one.
         partial: also report windows that are incomplete when the data ends.
+        emit: "final": each window once, when it is final. "update": with each push or trigger every window whose answer
+            has changed since it was last sent, with a column `final` behind the aggregates. `run` over a table: each
+            window once, `final` true.
         strict: a rejected row is an error. Then windows along different measures can share their slices.
         threads: how many threads `run` uses for a table in this process. None: as many as WINDROW_THREADS says, else
             all cores for a large table and one for a small one. Never changes an answer, not by a bit. Aggregates and
@@ -128,6 +134,7 @@ class Query:
         favor: str = "throughput",
         changes_only: bool = False,
         partial: bool = False,
+        emit: str = "final",
         strict: bool = False,
         threads: int | None = None,
         compile: str = "auto",
@@ -160,6 +167,7 @@ class Query:
         self.lateness = 0 if lateness is None else micros(lateness)
         self.algorithm, self.store, self.favor = algorithm, store, favor
         self.changes_only, self.partial, self.strict = bool(changes_only), bool(partial), bool(strict)
+        self.emit = emit
         self.threads = None if threads is None else checked(threads)
         self.compile = checked_mode(compile)
         self.report = Report()  # of the last run
@@ -169,6 +177,16 @@ class Query:
     def per_row(self) -> bool:
         """One result for each row, beside its columns; otherwise one for each window."""
         return next(iter(self.windows.values())).per_row
+
+    @property
+    def updates(self) -> bool:
+        """Results come before they are final, and again when they change."""
+        return self.emit == "update"
+
+    @property
+    def withdraws(self) -> bool:
+        """A window that was sent may turn out to be none: later rows tell that it begins elsewhere."""
+        return self.updates and any(window.may_vanish for window in self.windows.values())
 
     def measure(self, window: Window) -> Measure:
         """What a window's start and end are measured in."""
@@ -278,6 +296,7 @@ class Query:
             "lateness": self.lateness,
             "changes_only": self.changes_only,
             "partial": self.partial,
+            **({"emit": self.emit} if self.updates else {}),  # queries from before had no other
         }
 
     def _conditions(self) -> dict[str, Any]:
@@ -316,6 +335,14 @@ class Query:
             raise WindrowError(f"store is one of windrow.stores, such as stores.rocksdb(path), not {self.store!r}")
         if self.favor not in FAVORS:
             raise WindrowError(f"favor is {' or '.join(FAVORS)}, not {self.favor!r}")
+        if self.emit not in EMITS:
+            raise WindrowError(f"emit is {' or '.join(EMITS)}, not {self.emit!r}")
+        if self.updates and self.changes_only:
+            raise WindrowError("emit='update' sends what has changed of each window: it goes without changes_only=True")
+        if self.updates and self.store is not None:
+            raise WindrowError(
+                "emit='update' looks at open windows with each push, which are in memory: it goes without store="
+            )
         if self.lateness < 0:
             raise WindrowError(f"lateness must not be negative, and {lateness!r} is")
         if self.lateness and self.time is None:
@@ -383,6 +410,7 @@ class Query:
             for start, end in self.edge_names().values():
                 columns += [(start, "where a window begins"), (end, "where it ends")]
             columns += [(name, f"aggregate {name!r}") for name in self.aggregates]
+        columns += [(FINAL, "whether a result is final (emit='update')")] if self.updates else []
         taken: dict[str, str] = {}
         for name, what in columns:
             if name in taken:

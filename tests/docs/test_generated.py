@@ -24,7 +24,7 @@ def test_pictures(tmp_path):
     kept = {path.name: path.read_bytes() for path in (DOCS / "images").glob("*.svg")}
     windows = {f"window_{kind}.svg" for kind in [*win.__all__, "readme"]}
     recipes = {f"cookbook_{page.stem}.svg" for page in (DOCS / "cookbook").glob("*.md")} - {"cookbook_index.svg"}
-    assert set(drawn) == set(kept) == windows | recipes | {"query_sensors.svg", "query_asking.svg"}
+    assert set(drawn) == set(kept) == windows | recipes | {"query_sensors.svg", "query_asking.svg", "updates.svg"}
     assert [name for name in drawn if drawn[name] != kept[name]] == [], "python docs/draw_windows.py"
 
 

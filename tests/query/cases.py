@@ -323,7 +323,14 @@ TIMED = {name for name in KINDS if "time" in name} | {
 
 
 TYPES = {"k": pa.string(), "g": pa.int64(), "h": pa.float64(), "i": pa.int64(), "f": pa.float64()}
-TYPES |= {"w": pa.string(), "d": pa.float64(), "e": pa.int64(), "flag": pa.bool_(), "price": pa.float64()}
+TYPES |= {
+    "number": pa.int64(),
+    "w": pa.string(),
+    "d": pa.float64(),
+    "e": pa.int64(),
+    "flag": pa.bool_(),
+    "price": pa.float64(),
+}
 
 
 @dataclass

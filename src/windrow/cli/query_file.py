@@ -34,6 +34,7 @@ _KEYS: dict[str, str] = {
     "threads": _NUMBER,
     "changes_only": _FLAG,
     "partial": _FLAG,
+    "emit": _TEXT,
     "strict": _FLAG,
     "window": "a table",
     "windows": "a table of tables, one for each window",

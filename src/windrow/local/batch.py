@@ -21,7 +21,7 @@ from windrow.local.asking import Asking, check_askable, read_asking
 from windrow.local.derived import read_for
 from windrow.local.explain import explain
 from windrow.local.intake import Intake, Ordered, named_columns, take_in
-from windrow.local.results import changed, output, some, table
+from windrow.local.results import all_final, changed, output, some, table
 from windrow.local.schema import Schema
 from windrow.query import Query, Report
 from windrow.step.choosing import planned
@@ -151,8 +151,9 @@ class Batch:
             in_order = [
                 some(f, np.flatnonzero(changed(self.query, f.key, self._told(f.answers), {}))) for f in in_order
             ]
-        columns = table(self.query, in_order, self._keys, self.schema.times)
-        return frames.build(self.frame, columns, self.schema.types), sum(len(f.key) for f in in_order)
+        rows_out = sum(len(f.key) for f in in_order)
+        columns = table(self.query, in_order, self._keys, self.schema.times) | all_final(self.query, rows_out)
+        return frames.build(self.frame, columns, self.schema.types), rows_out
 
     def _stepped(self, windows: dict[str, Window]) -> list[Results]:
         """From slices, which are few to sort, where the rows can be folded as they lie; else from the rows in order."""
@@ -222,7 +223,8 @@ class Batch:
                     differs[ordered.positions()] |= changed(self.query, ordered.key, self._told(answers), {})
                 for name, answer in answers.items():
                     columns[names[window, name]] = output(self._unsorted(ordered, answer))
-        result = frames.extend(self.frame, {name: columns[name] for name in names.values()}, self.schema.types)
+        added = {name: columns[name] for name in names.values()} | all_final(self.query, self.frame.rows)
+        result = frames.extend(self.frame, added, self.schema.types)
         if not self.query.changes_only:
             return result, self.frame.rows
         at = np.flatnonzero(differs)

@@ -54,7 +54,8 @@ def _head(query: Query) -> str:
     order = f"rows by event time {query.time!r}" if query.time is not None else "rows in the order in which they come"
     by = f", for each {', '.join(query.by)}" if query.by else ""
     late = f", up to {spelled(query.lateness)} late" if query.lateness else ""
-    return f"{order}{by}{late}"
+    emit = "\nresults are sent again where they change, until they are final" if query.updates else ""
+    return f"{order}{by}{late}{emit}"
 
 
 def _numbers(query: Query) -> dict[str, Column]:

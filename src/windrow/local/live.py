@@ -25,6 +25,7 @@ from windrow.local.results import LastAnswers, changed, nothing, result_names, s
 from windrow.local.schema import Schema
 from windrow.local.snapshots import restore, saved
 from windrow.local.turns import in_turn
+from windrow.local.updates import updates
 from windrow.query import Query, Report
 from windrow.step.along import along_columns
 from windrow.step.choosing import planned
@@ -100,7 +101,7 @@ class Live:
             return None if self._out is None else self._out[0].take(self._out[2])
         frame, _, at = self._out
         rows = self.door.given_back(frame, at).followed_by(self._back)
-        return frames.build(frame, {name: self._column(rows, name) for name in self._own(rows)})
+        return frames.build(frame, {name: self.column(rows, name) for name in self._own(rows)})
 
     def __enter__(self) -> Live:
         return self
@@ -342,7 +343,7 @@ class Live:
         self.state, self.pending = State(plan), pending_of(query, plan)
         return self.state
 
-    def _ready(self, admitted: Held | None, pending: Pending) -> Held | None:
+    def ready(self, admitted: Held | None, pending: Pending) -> Held | None:
         """The rows that the watermark has passed, in the order in which they came; the others wait."""
         if self.closed or self.query.time is None:  # rows that wait for peers along a column have waited long enough
             return pending.passed(admitted, FOREVER, True)
@@ -356,10 +357,13 @@ class Live:
             self._begin(admitted)
         state = self.begun
         state.grow(len(self.door.keys))
-        if isinstance(self.pending, PendingSlices):
-            made = self._from_slices(admitted, self.pending, state)
+        if self.query.updates:
+            made = updates(self, admitted)
+        elif isinstance(self.pending, PendingSlices):
+            made = self._once(self.step_slices(admitted, self.pending, state).ended)
         else:
-            made = self._from_rows(self._ready(admitted, self.pending), state)
+            rows, ordered, results = self.step_rows(self.ready(admitted, self.pending), state)
+            made = self.by_row(rows, ordered, results) if self.per_row else self._once(results.ended)
         self._counts[1] += len(next(iter(made.values())))
         if self.watched is not None:
             self.watched.made = made
@@ -372,20 +376,31 @@ class Live:
         """The result's columns."""
         return result_names(self.query) if self.schema is None else self.schema.names
 
-    def _from_slices(self, admitted: Held | None, pending: PendingSlices, state: State) -> dict[str, Output]:
-        """Rows fold into slices that wait; those that the watermark has passed take the step."""
+    def fold(self, admitted: Held | None, pending: PendingSlices, state: State) -> None:
+        """Rows fold into slices that wait."""
         if admitted is not None:
             pending.add(replace(admitted, columns={**admitted.columns, **self._ranks(admitted, state)}))
+
+    def step_slices(self, admitted: Held | None, pending: PendingSlices, state: State) -> Results:
+        """Rows fold into slices that wait; those that the watermark has passed take the step."""
+        self.fold(admitted, pending, state)
         slices = pending.release(self._until()) or pending.nothing()
         rows = StepRows(slices.codes, {TIME: slices.begin}, {})
         keys = self.door.keys.all() if self.closed else None
-        return self._once(step(state, rows, {}, self._until(), self.closed, keys, slices=slices.partials).ended)
+        return step(state, rows, {}, self._until(), self.closed, keys, slices=slices.partials)
 
-    def _from_rows(self, ready: Held | None, state: State) -> dict[str, Output]:
+    def step_rows(self, ready: Held | None, state: State) -> tuple[Held, OrderedRows, Results]:
+        """Rows that are ready take the step, except for those that wait for peers along a column."""
+        rows, absent = self._in_measure(self.door.nothing() if ready is None else ready, state)
+        keys = self.door.keys.all() if self.closed else None
+        ordered, step_rows, columns, absent = self.in_order(rows, absent, state)
+        return rows, ordered, step(state, step_rows, columns, self._until(), self.closed, keys, absent=absent)
+
+    def in_order(
+        self, ready: Held, absent: Mapping[Measure, np.ndarray], state: State
+    ) -> tuple[OrderedRows, StepRows, dict[str, Column], Mapping[Measure, np.ndarray]]:
+        """Rows as the step takes them, with what the aggregates read."""
         door = self.door
-        if ready is None:
-            ready = door.nothing()
-        ready, absent = self._in_measure(ready, state)
         labels = {name: self.labels.numbers(name, ready.column(name)) for name in state.plan.arrangement.row_numbers()}
         ordered = OrderedRows(ready, door.times is not None, labels, self._ranks(ready, state))
         measures: dict[Measure, np.ndarray] = {} if door.times is None else {TIME: ordered.pick(ready.times)}
@@ -393,10 +408,7 @@ class Live:
             measures[measure] = ordered.column(measure.column or "").values.astype(dtype, copy=False)
         rows = StepRows(ordered.key, measures, Readable(ordered, self.query.time, door.ticks))
         columns = {name: ordered.column(name) for name in state.plan.arrangement.columns()}
-        keys = door.keys.all() if self.closed else None
-        absent = {measure: ordered.pick(mask) for measure, mask in absent.items()}
-        results = step(state, rows, columns, self._until(), self.closed, keys, absent=absent)
-        return self._by_row(ready, ordered, results) if self.per_row else self._once(results.ended)
+        return ordered, rows, columns, {measure: ordered.pick(mask) for measure, mask in absent.items()}
 
     def _ranks(self, rows: Held, state: State) -> dict[str, Column]:
         """The ranks of columns whose type puts their categories in order, as aggregates name them."""
@@ -419,7 +431,7 @@ class Live:
             self._counts[3] += found.back.rows
         if found.waiting is not None:
             assert isinstance(self.pending, Pending)
-            self.pending.put_back(found.waiting)
+            self.pending.put_back(rows, found.waiting)
         return found.rows, found.absent
 
     def _once(self, ended: list[Ended]) -> dict[str, Output]:
@@ -427,13 +439,17 @@ class Live:
         if self.query.changes_only:
             news = [changed(self.query, f.key, self._told(f.answers), self.last[f.window]) for f in ended]
             ended = [some(f, np.flatnonzero(new)) for f, new in zip(ended, news, strict=True)]
-        assert self.schema is not None
-        return table(self.query, ended, self._keys, self.schema.times, self._output)
+        return self.tabled(ended)
 
-    def _by_row(self, rows: Held, ordered: OrderedRows, results: Results) -> dict[str, Output]:
+    def tabled(self, windows: list[Ended]) -> dict[str, Output]:
+        """Windows below one another, as columns."""
+        assert self.schema is not None
+        return table(self.query, windows, self._keys, self.schema.times, self.output)
+
+    def by_row(self, rows: Held, ordered: OrderedRows, results: Results) -> dict[str, Output]:
         """The rows that were taken in, in the order in which they came, with their answers."""
         differs = np.zeros(rows.rows if self.query.changes_only else 0, bool)
-        columns: dict[str, Output] = {name: self._column(rows, name) for name in self._own(rows)}
+        columns: dict[str, Output] = {name: self.column(rows, name) for name in self._own(rows)}
         back = ordered.back()
         for window, answers in results.by_row.items():
             taken = results.rows_of.get(window, slice(None))
@@ -447,7 +463,7 @@ class Live:
                 column = self.names[window, name]
                 if column in rows.names:
                     raise WindrowError(f"the data has a column '{column}' already; give the aggregate another name")
-                columns[column] = self._output(answer if ordered.at is None else answer.at(back))
+                columns[column] = self.output(answer if ordered.at is None else answer.at(back))
         if not self.query.changes_only:
             return columns
         at = np.flatnonzero(differs)
@@ -457,22 +473,23 @@ class Live:
         """The columns of rows that are the data's own."""
         return [name for name in rows.names if name not in self.query.inputs]
 
-    def _column(self, rows: Held, name: str) -> Output:
+    def column(self, rows: Held, name: str) -> Output:
         column = rows.column(name)
         return Values(column.restored(column.values), column.mask)
 
-    def _output(self, answer: Answer) -> Output:
+    def output(self, answer: Answer) -> Output:
         """Answers that are numbers of labels become the labels."""
+        answer = self.told(answer)
+        return Values(answer.values, answer.there)
+
+    def told(self, answer: Answer) -> Answer:
+        """Answers that can be compared: labels instead of their numbers."""
         if answer.rows_of is None:
-            return Values(answer.values, answer.there)
-        return Values(*self.labels.taken(answer.rows_of, answer.values, answer.there))
+            return answer
+        return Answer(*self.labels.taken(answer.rows_of, answer.values, answer.there))
 
     def _told(self, answers: dict[str, Answer]) -> dict[str, Answer]:
-        """Answers that can be compared: labels instead of their numbers."""
-        return {
-            name: a if a.rows_of is None else Answer(*self.labels.taken(a.rows_of, a.values, a.there))
-            for name, a in answers.items()
-        }
+        return {name: self.told(answer) for name, answer in answers.items()}
 
     def _keys(self, code: np.ndarray) -> dict[str, Output]:
         """The key of each result; each different one is made into a value of the library's own once."""

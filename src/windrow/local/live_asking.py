@@ -95,7 +95,7 @@ def _answers(live: Live, state: State, frame: Frame) -> dict[str, Output]:
                 raise _too_early(live, error, now) from None
             for window, mine in answers.items():
                 found[window] = {name: _back(answer, at, frame.rows) for name, answer in mine.items()}
-        return {column: live._output(found[w][a]) for (w, a), column in live.names.items()}
+        return {column: live.output(found[w][a]) for (w, a), column in live.names.items()}
     finally:
         door.keys.rollback()
         if live.labels.lengths() != labels:

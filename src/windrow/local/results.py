@@ -11,7 +11,7 @@ import numpy as np
 from windrow.aggregates.compare import alike
 from windrow.engine.inputs import object_array
 from windrow.frames import Frame, Instants, Output, Taken, Times, Values
-from windrow.query import Query
+from windrow.query import FINAL, Query
 from windrow.step.groups import Answer
 from windrow.step.results import Ended
 from windrow.windows.base import TIME, Measure
@@ -109,7 +109,7 @@ def changed(query: Query, key: np.ndarray, answers: Mapping[str, Answer], last: 
 
     To differ from the result before is to differ from the last one that was sent: what lies between was equal to it.
     """
-    answers = {name: _sorted(a) if query.aggregates[name].unordered else a for name, a in answers.items()}
+    answers = {name: comparable(a) if query.aggregates[name].unordered else a for name, a in answers.items()}
     n = len(key)
     differs = np.ones(n, bool)
     if not n:
@@ -132,7 +132,7 @@ def changed(query: Query, key: np.ndarray, answers: Mapping[str, Answer], last: 
     return differs
 
 
-def _sorted(answer: Answer) -> Answer:
+def comparable(answer: Answer) -> Answer:
     """Sets that can be compared: the items of equal sets in the same order."""
 
     def listed(items: Any) -> Any:
@@ -158,10 +158,16 @@ def some(found: Ended, at: np.ndarray) -> Ended:
 
 def result_names(query: Query) -> list[str]:
     """The result's columns, without those of the input."""
+    final = [FINAL] if query.updates else []
     if query.per_row:
-        return list(query.answer_names().values())
+        return [*query.answer_names().values(), *final]
     edges = [name for pair in query.edge_names().values() for name in pair]
-    return [*query.by, *(["window"] if query.named else []), *edges, *query.aggregates]
+    return [*query.by, *(["window"] if query.named else []), *edges, *query.aggregates, *final]
+
+
+def all_final(query: Query, n: int) -> dict[str, Output]:
+    """The column that says of n results that they are final, where the query has one."""
+    return {FINAL: Values(np.ones(n, bool))} if query.updates else {}
 
 
 def nothing(names: Iterable[str]) -> dict[str, Output]:

@@ -16,7 +16,7 @@ from windrow.frames import Times, Type
 from windrow.frames.times import NANOS
 from windrow.frames.types import BOOL, DIGITS, FLOAT64, INT64, NAMED, NULL, OBJECT, TEXT, example, of_dtype, of_value
 from windrow.local.intake import whole_lengths
-from windrow.query import Query
+from windrow.query import FINAL, Query
 from windrow.step.groups import compiled_answer
 from windrow.windows.base import ROWS, TIME, Measure
 
@@ -51,10 +51,11 @@ class Schema:
             name: result_type(query, aggregate, columns, nullable, asked)
             for name, aggregate in query.aggregates.items()
         }
+        final = {FINAL: BOOL.nullable(query.withdraws)} if query.updates and not asked else {}
         if query.per_row:
             new = {name: answers[aggregate] for (_, aggregate), name in query.answer_names().items()}
             own = {name: kind for name, kind in columns.items() if name not in query.inputs}
-            return cls({**own, **new}, times)
+            return cls({**own, **new, **final}, times)
         types = {name: columns[name] for name in query.by}
         if query.named:
             types["window"] = TEXT
@@ -63,8 +64,8 @@ class Schema:
         for measure, (start, end) in measures.items():
             kind = _edge_type(query, measure, columns, times, edges)
             types[start] = kind.nullable(kind.null or len(measures) > 1)
-            types[end] = kind.nullable(kind.null or len(measures) > 1 or query.partial)
-        return cls({**types, **answers}, edges)
+            types[end] = kind.nullable(kind.null or len(measures) > 1 or query.partial or query.updates)
+        return cls({**types, **answers, **final}, edges)
 
 
 def edge_times(query: Query, times: Times) -> Times:
@@ -107,7 +108,7 @@ def result_type(
         return found.nullable(False)
     needed = own if aggregate.needs is None else [own[i] for i in aggregate.needs]
     picks_null = aggregate.result == "input" and own[0].null
-    may_be_empty = asked or any(window.may_be_empty for window in query.windows.values())
+    may_be_empty = asked or query.withdraws or any(window.may_be_empty for window in query.windows.values())
     return found.nullable(may_be_empty or picks_null or any(t.null for t in needed) or not aggregate.builtin)
 
 

@@ -276,6 +276,7 @@ def page_of(hashes: np.ndarray, pages: int) -> np.ndarray:
 
 def refuse_another(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
     """`SnapshotError` where state is another query's, with what differs."""
+    ours, theirs = ({"emit": "final", **parts} for parts in (ours, theirs))  # it is told where it is another
     for part, mine in ours.items():
         if theirs.get(part) != mine:
             was, now = _spelled(theirs.get(part)), _spelled(mine)

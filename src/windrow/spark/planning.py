@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from windrow import frames
 from windrow.errors import WindrowError
 from windrow.frames import refuse_to_guess
 from windrow.local.intake import column_measures, named_columns
-from windrow.query import Query
+from windrow.query import FINAL, Query
 from windrow.spark import counted_parts, native, parts, statistics
 from windrow.spark.explaining import EXCHANGE, OURS, SORT, SPARK
 from windrow.spark.partials import FIRST, Answered, Folded, in_any_order, partial_schema, sliceable
@@ -63,6 +64,8 @@ def planned(query: Query, data: Any, fold: str = "auto") -> Plan:
     found = native.chosen(query, data, arrow_schema(data), fold)
     if data.isStreaming:
         return AsStream(query, data)
+    if query.updates:
+        return AllFinal(query, data)
     if isinstance(found, native.Native):
         return ByNativeSlices(query, data, native=found)
     if sliceable(query) and (in_any_order(query) or not query.by or statistics.large_keys(query, data)):
@@ -81,6 +84,20 @@ def rejected(query: Query, data: Any, ahead: Any = None) -> Any:
         if dict(data.dtypes)[measure.column] in ("float", "double"):
             lost = lost | F.isnan(value) | (F.abs(value) == F.lit(float("inf")))
     return data.filter(lost)
+
+
+class AllFinal(Plan):
+    """A batch of a query that sends updates: each window once, and final."""
+
+    def result(self) -> Any:
+        once = copy(self.query)
+        once.emit = "final"
+        if FINAL in self.data.columns and once.per_row:
+            raise WindrowError(f"the data has a column '{FINAL}' already, which emit='update' needs; rename it")
+        plan = planned(once, self.data)
+        found = plan.result().withColumn(FINAL, F.lit(True))
+        self.steps = [*plan.steps, (SPARK, f"a batch ends all windows: the column '{FINAL}' is true")]
+        return found
 
 
 @dataclass

@@ -10,7 +10,7 @@ from windrow.frames.of_arrow import dtype_of
 from windrow.local.derived import read_for
 from windrow.local.intake import column_measures, event_times, measure_dtype, named_columns
 from windrow.local.schema import Schema
-from windrow.query import Query
+from windrow.query import FINAL, Query
 from windrow.step.groups import arrange
 
 
@@ -37,10 +37,12 @@ def result_schema(query: Query, schema: pa.Schema) -> pa.Schema:
     """The result's columns for input of this schema; what does not go with it is refused."""
     told = _types(query, schema)
     new = [name for name in told if not (query.per_row and name in schema.names)]
-    if query.per_row and len(new) < len(query.windows) * len(query.aggregates):
-        names = query.answer_names().values()
-        clash = next(name for name in names if name in schema.names)
-        raise WindrowError(f"the data has a column '{clash}' already; give the aggregate another name")
+    if query.per_row:
+        if query.updates and FINAL in schema.names:
+            raise WindrowError(f"the data has a column '{FINAL}' already, which emit='update' needs; rename it")
+        clash = next((name for name in query.answer_names().values() if name in schema.names), None)
+        if clash is not None:
+            raise WindrowError(f"the data has a column '{clash}' already; give the aggregate another name")
     fields = [] if not query.per_row else list(schema)
     for name in new:
         if name in query.by:

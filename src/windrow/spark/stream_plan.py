@@ -29,7 +29,9 @@ PACK = (streams.BUCKET, streams.PLACE, streams.ROWS)
 
 @dataclass
 class AsStream(Plan):
-    """A streaming DataFrame: buckets of keys, with their state in pages in Spark's store. Append mode.
+    """A streaming DataFrame: buckets of keys, with their state in pages in Spark's store.
+
+    Append mode; update mode where the query sends updates.
 
     Args:
         history: rows from before the stream begins, a batch DataFrame: what windows that reach back need of them.
@@ -50,6 +52,8 @@ class AsStream(Plan):
             checked_key(self.key)
             if self.large:
                 raise WindrowError("key= signs pages of keys; with large=True the state is pages of trees, unsigned")
+        if self.large and self.query.updates:
+            raise WindrowError("emit='update' looks at open windows with each trigger: it goes without large=True")
         if (self.history is None) != (self.since is None):
             raise WindrowError("history and since go together: the rows from before the stream, and where it begins")
         if (self.since is not None or self.ahead is not None) and self.query.time is None:
@@ -75,11 +79,13 @@ class AsStream(Plan):
             history = packs.groupBy(streams.BUCKET)
             self._step(SPARK, f"state begins with the rows of the history before {self.since}")
         running = streams.Running(query, self.rows(), answers, begun, self.large, self.key)
-        data = self._with_state(self._marked(data), running, streams.SENT, history)
+        sends = "update" if query.updates else "append"
+        data = self._with_state(self._marked(data), running, streams.SENT, history, sends)
         data = data.observe(OBSERVED, *[F.sum(name).alias(name) for name in streams.COUNTS])
         self._step(EXCHANGE, f"of the bytes by bucket, of which there are {BUCKETS if query.by else 1}")
         form = "Monoid Trees, O(log n) pages of which move" if self.large else "pages of some keys each"
-        self._step(OURS, f"in each bucket, rows in time order, each window sent once; state in {form}")
+        sent = "sent again where it changes (update mode)" if query.updates else "sent once"
+        self._step(OURS, f"in each bucket, rows in time order, each window {sent}; state in {form}")
         return mapped(data.select("rows"), streams.Unpacked(answers), answers)
 
     def late(self, since: Any = None) -> Any:
@@ -118,10 +124,10 @@ class AsStream(Plan):
         # without the column that has the watermark Spark drops nothing: which rows are late is told row by row
         return data.select(*PACK)
 
-    def _with_state(self, data: Any, work: Work, schema: str, history: Any = None) -> Any:
+    def _with_state(self, data: Any, work: Work, schema: str, history: Any = None, sends: str = "append") -> Any:
         mode = "None" if self.query.time is None else "EventTime"
         with quiet():
-            return data.groupBy(streams.BUCKET).transformWithStateInPandas(light(work), schema, "append", mode, history)
+            return data.groupBy(streams.BUCKET).transformWithStateInPandas(light(work), schema, sends, mode, history)
 
 
 def watermarked(data: Any) -> str | None:

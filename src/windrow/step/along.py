@@ -31,8 +31,9 @@ class Along(NamedTuple):
 
     rows: Held  # that a step can take
     absent: Mapping[Measure, np.ndarray]  # which of those have no place along a column, where any has none
-    waiting: Held | None  # rows that wait for others of the same value
+    waiting: np.ndarray | None  # the places of rows that wait for others of the same value
     back: Held | None  # of the rows that a step can take, and those that no window takes: which go back along a column
+    places: np.ndarray | slice = slice(None)  # of `rows` among all
 
 
 def along_columns(rows: Held, state: State, peers: Container[Measure], strict: bool) -> Along:
@@ -85,6 +86,7 @@ def along_columns(rows: Held, state: State, peers: Container[Measure], strict: b
     return Along(
         rows if len(ready) == n else rows.at(ready),
         {measure: mask[ready] for measure, mask in absent.items() if mask[ready].any()},
-        rows.at(np.flatnonzero(wait)) if wait.any() else None,
+        np.flatnonzero(wait) if wait.any() else None,
         rows.at(np.flatnonzero(back)) if back.any() else None,
+        ready,
     )

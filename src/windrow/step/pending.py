@@ -7,7 +7,7 @@ never changed, so that to take a step back is to keep the old list of them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from windrow.query import Query
 from windrow.step.held import Held
 from windrow.step.pending_slices import PendingSlices
 from windrow.step.plan import Plan
-from windrow.step.waiting import Waiting
+from windrow.step.waiting import KeyIndex, Waiting
 
 #: the kind of each column and its type
 Kinds = Mapping[str, tuple[str, np.dtype]]
+_NONE = np.empty(0, np.int64)
 
 
 def folds_late_rows(query: Query) -> bool:
@@ -46,6 +47,7 @@ class Run:
     rows: Held
     order: np.ndarray  # the number of each row among all that came
     start: int = 0  # rows before it were released
+    index: KeyIndex = field(default_factory=KeyIndex)
 
     def __len__(self) -> int:
         return len(self.order) - self.start
@@ -57,6 +59,7 @@ class Pending:
     def __init__(self) -> None:
         self.runs: tuple[Run, ...] = ()
         self.came = 0  # rows so far
+        self.passed_numbers = _NONE  # of the rows that `passed` gave last
         self.waiting = Waiting()
 
     def __len__(self) -> int:
@@ -73,16 +76,20 @@ class Pending:
         The others wait. None: there are none.
         """
         found = self.release(until, inclusive) if self.runs else None
-        before = None if found is None else found[0]
+        before, self.passed_numbers = (None, _NONE) if found is None else found
         if rows is None:
             return before
-        ready = rows.times <= until if inclusive else rows.times < until
-        if not all_true(ready):
+        ready, first = rows.times <= until if inclusive else rows.times < until, self.came
+        if all_true(ready):
+            numbers = np.arange(first, first + rows.rows)
+            self.came += rows.rows
+        else:
             at = ready.nonzero()[0]
             self.add(rows, None if not len(at) else (~ready).nonzero()[0])
             if not len(at):
                 return before
-            rows = rows.at(at)
+            rows, numbers = rows.at(at), first + at
+        self.passed_numbers = numbers if before is None else np.concatenate([self.passed_numbers, numbers])
         return rows if before is None else before.followed_by(rows)
 
     def add(self, rows: Held, at: np.ndarray | None = None) -> None:
@@ -94,12 +101,10 @@ class Pending:
         else:
             self._insert(rows.at(at), order[at])
 
-    def put_back(self, rows: Held) -> None:
-        """Rows that were released and have to wait on.
-
-        Their places among all rows are not known any more; they came before those that wait already.
-        """
-        self._insert(rows, np.arange(-rows.rows, 0) + min(0, -self.came))
+    def put_back(self, rows: Held, at: np.ndarray) -> None:
+        """Some of the rows that `passed` gave last, with their places among those: they have to wait on."""
+        self._insert(rows.at(at), self.passed_numbers[at])
+        self.passed_numbers = np.delete(self.passed_numbers, at)
 
     def _insert(self, rows: Held, order: np.ndarray) -> None:
         if not rows.rows:
@@ -122,11 +127,21 @@ class Pending:
                 out.append((_part(run.rows, run.start, end), run.order[run.start : end]))
                 self.waiting.add(out[-1][0].codes, -1)
             if max(end, run.start) < len(times):
-                left.append(run if end <= run.start else Run(run.rows, run.order, end))
+                left.append(run if end <= run.start else replace(run, start=end))
         if not out:
             return None
         self.runs = tuple(left)
         return _as_they_came(out)
+
+    def of_keys(self, keys: np.ndarray) -> tuple[Held, np.ndarray] | None:
+        """The rows of some keys that wait, in the order in which they came, and their numbers; None: there are none."""
+        parts = []
+        for run in self.runs:
+            at = run.index.find(run.rows.codes, keys)
+            at = at[at >= run.start]
+            if len(at):
+                parts.append((run.rows.at(at), run.order[at]))
+        return _as_they_came(parts) if parts else None
 
     def all(self) -> Held | None:
         """All rows that wait, in the order in which they came."""
@@ -135,7 +150,7 @@ class Pending:
     def due(self) -> np.ndarray:
         """For each row of `all()` the time at which it enters the step."""
         rows = self.all()
-        return np.empty(0, np.int64) if rows is None else rows.times
+        return _NONE if rows is None else rows.times
 
     # As plain values.
 

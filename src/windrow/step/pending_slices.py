@@ -10,7 +10,7 @@ combined then. Runs are never changed, so that to take a step back is to keep th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ from windrow.step import passes
 from windrow.step.groups import NOTHING, Group
 from windrow.step.held import Held
 from windrow.step.plan import Plan
-from windrow.step.waiting import Waiting
+from windrow.step.waiting import KeyIndex, Waiting
 
 _NONE = np.empty(0, np.int64)
 
@@ -38,6 +38,7 @@ class Folded:
     begin: np.ndarray
     partials: tuple[Any, ...]
     start: int = 0  # slices before it were released
+    index: KeyIndex = field(default_factory=KeyIndex)
 
     def __len__(self) -> int:
         return len(self.codes) - self.start
@@ -52,7 +53,7 @@ class Folded:
 
     def coded(self, codes: np.ndarray) -> Folded:
         """The same with other numbers for the keys."""
-        return replace(self, codes=codes)
+        return replace(self, codes=codes, index=KeyIndex())
 
 
 class PendingSlices:
@@ -106,6 +107,12 @@ class PendingSlices:
     def nothing(self) -> Folded:
         """No slices."""
         return Folded(_NONE, _NONE, self._each(lambda g, group: group.slots(0)))
+
+    def of_keys(self, keys: np.ndarray) -> Folded | None:
+        """The slices of some keys that wait, by key and begin; None: there are none."""
+        found = [(run, run.index.find(run.codes, keys)) for run in self.runs]
+        parts = [run.at(at[at >= run.start]) for run, at in found if len(at) and at.max() >= run.start]
+        return _by_key(_joined(parts)) if parts else None
 
     def all(self) -> Folded | None:
         """All slices that wait, by key and begin."""

@@ -93,6 +93,7 @@ def step(
     keep: bool = True,
     slices: Sequence[Slots] | None = None,
     absent: Mapping[Measure, np.ndarray] | None = None,
+    early: bool = False,
 ) -> Results:
     """Takes in rows; event time has come to `until`.
 
@@ -105,10 +106,11 @@ def step(
         slices: the rows are slices that were folded elsewhere (`rows.last` has their newest values): for each group
             their partials. `columns` are not looked at then.
         absent: which rows have no place along a column. Windows along it do not take them, the others do.
+        early: with `closing`, windows that the rows end inside are wanted in any case; the step will be taken back.
 
     The caller ends the step: `state.commit()` or `state.rollback()`.
     """
-    plan = state.plan
+    plan, partial_too = state.plan, state.plan.partial or early
     begin, own = _stretches(rows.key)
     due = state.due_keys(until if keys is None else LOWEST)
     every = keys if keys is not None else own if not len(due) else _union(own, due)
@@ -138,7 +140,7 @@ def step(
             now = np.empty(len(every), np.int64)
             now.fill(until)
         elif window.measure == ROWS:
-            now = np.full(len(every), HIGHEST) if closing and plan.partial else words[every, COUNT]
+            now = np.full(len(every), HIGHEST) if closing and partial_too else words[every, COUNT]
         else:
             highest = np.inf if plan.dtype(window).kind == "f" else HIGHEST
             now = np.full_like(newest[window.measure], highest) if closing else newest[window.measure]
@@ -152,9 +154,9 @@ def step(
                 by_row |= _by_row(state, ring, runs, taken.rows, taken.given, keep)
             continue
         if name in state.stored:
-            found = state.stored[name].walked(runs, taken.rows, closing, plan.partial)
+            found = state.stored[name].walked(runs, taken.rows, closing, partial_too)
         else:
-            found = window.walk(state.walks[name], runs, taken.rows, closing, plan.partial)
+            found = window.walk(state.walks[name], runs, taken.rows, closing, partial_too)
         most = int(found.peak[0]) if len(every) == 1 else int(found.peak.max(initial=0))
         seen[name] = Seen(len(found.win_at), len(found.cut_at), most)
         if plan.ring(name) != (name,):

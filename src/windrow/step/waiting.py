@@ -1,10 +1,10 @@
-"""How much waits of each key: what tells whether a key may be forgotten, at the price of what a step touches."""
+"""What waits of each key, at the price of what a step touches: how much, and where it lies."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from windrow.engine.table import count_keys, grown
+from windrow.engine.table import count_keys, grown, stretches
 
 
 class Waiting:
@@ -36,3 +36,20 @@ class Waiting:
         for keys, by in reversed(self._moves):
             count_keys(self._counts, keys, -by)
         self._moves = []
+
+
+class KeyIndex:
+    """Where the rows of a key lie in a run that is sorted by time. Made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._found: tuple[np.ndarray, np.ndarray] | None = None  # places by key, and the keys there
+
+    def find(self, codes: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """The places of all rows of these keys, which are ascending; `codes` are the keys of the run's rows."""
+        if self._found is None:
+            at = np.argsort(codes, kind="stable")
+            self._found = at, codes[at]
+        at, known = self._found
+        first = known.searchsorted(keys)
+        _, places = stretches(first, known.searchsorted(keys, "right") - first)
+        return at[places]

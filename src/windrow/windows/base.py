@@ -68,6 +68,8 @@ class Window:
     per_row: ClassVar[bool] = False
     #: the row tells it, not its place on the measure
     by_content: ClassVar[bool] = False
+    #: no two windows of a key begin at the same place; else their ends tell them apart
+    unique_start: ClassVar[bool] = True
 
     def __init_subclass__(cls) -> None:
         """Refuses a kind that leaves out what is asked of it: when it is defined, not when it runs."""
@@ -254,6 +256,11 @@ class Window:
     def may_be_empty(self) -> bool:
         """Whether it reports a window without rows."""
         return False
+
+    @property
+    def may_vanish(self) -> bool:
+        """Whether a window that has rows may be none any more when a late row has come."""
+        return True
 
     @property
     def reads_any_column(self) -> bool:

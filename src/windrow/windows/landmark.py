@@ -24,6 +24,7 @@ class Landmark(Window):
     """From a row where `begin` holds up to every multiple of `every` after it, until the next such row."""
 
     kind: ClassVar[str] = "landmark"
+    unique_start: ClassVar[bool] = False
     described: ClassVar[str] = "deterministic: a row's content tells whether a window begins with it"
     by_content: ClassVar[bool] = True
     begin: Predicate

@@ -49,6 +49,7 @@ class Last(Window):
     """At every multiple of `every`, what the last `n` of `within` hold. Every row is a slice of its own."""
 
     kind: ClassVar[str] = "last"
+    unique_start: ClassVar[bool] = False
     described: ClassVar[str] = "not deterministic: a row does not tell which windows it will be in (paper 3 §3.2)"
     sliced: ClassVar[str] = "every row is a slice of its own"
     row_slices: ClassVar[bool] = True

@@ -75,6 +75,10 @@ class Periodic(Window):
         return self.origin + self.shift
 
     @property
+    def may_vanish(self) -> bool:
+        return self.measure.column is not None  # a row may turn out to go back along it
+
+    @property
     def reach(self) -> int | None:
         return int(self.range) if self.measure in (ROWS, TIME) else None
 

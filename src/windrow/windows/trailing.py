@@ -35,6 +35,10 @@ class Trailing(Window):
     measure: Measure
 
     @property
+    def may_vanish(self) -> bool:
+        return self.measure.column is not None  # a row may turn out to go back along it
+
+    @property
     def reach(self) -> int | None:
         return int(self.range) if self.measure in (ROWS, TIME) else None
 

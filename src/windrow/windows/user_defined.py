@@ -50,6 +50,7 @@ class UserDefined(Window):
     """For each row, how many windows begin with it and how many of the oldest end before it."""
 
     kind: ClassVar[str] = "user_defined"
+    unique_start: ClassVar[bool] = False
     described: ClassVar[str] = "deterministic: a row's content tells whether a window begins with it"
     by_content: ClassVar[bool] = True
     edges_in_time: ClassVar[bool] = True
