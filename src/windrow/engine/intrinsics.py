@@ -152,7 +152,8 @@ def _type_of_shape(shape: Shape) -> Any:
     if is_number(shape):
         return _TYPES[shape[1]]
     parts = [_type_of_shape(part) for part in shape]
-    return types.NamedTuple(parts, type(shape)) if hasattr(shape, "_make") else types.Tuple(parts)
+    # numba has types of their own for tuples whose parts are all of one type
+    return types.BaseTuple.from_types(parts, type(shape) if hasattr(shape, "_make") else None)
 
 
 def Load(shape: Shape) -> Any:

@@ -26,7 +26,7 @@ _PYTHON: dict[str, Any] = {"float64": float, "int64": int, "bool": bool}
 ENTRIES, LOGS, BASE, ROOM = range(4)
 HEAD = 4
 #: counted up where a compiled form changes: no fingerprint sees into it
-VERSION = 1
+VERSION = 2
 
 
 def width(dtype: Any) -> int:
