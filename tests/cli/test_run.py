@@ -371,7 +371,9 @@ def test_algorithms_by_what_they_can_do(said):
     assert {"amta", "log_mta", "fiba"} <= names(said, "--bulk")
     assert names(said, "policy") == {"amta", "log_mta"}
     assert names(said, "two", "stacks", "LITE") == {"two_stacks_lite"}
-    assert names(said, "nonsense") == set()
+    code, out, err = said("algorithms", "nosuch")
+    assert (code, out) == (2, "") and err.startswith("windrow: no algorithm's card has 'nosuch'; there are recalculate")
+    assert "did you mean two_stacks?" in said("algorithms", "two_stakcs")[2]
     for aggregate in ("top_k", "histogram", "approx_percentile", "first_n"):
         assert "daba" in names(said, "--for", aggregate)
     code, out, _ = said("algorithms", "--bulk")

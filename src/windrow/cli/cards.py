@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -27,7 +27,7 @@ _NEEDED: dict[str, dict[str, Any]] = {
 
 
 def chosen(
-    words: Iterable[str], aggregate: str | None, out_of_order: bool, worst_case: bool, bulk: bool
+    words: Sequence[str], aggregate: str | None, out_of_order: bool, worst_case: bool, bulk: bool
 ) -> dict[str, swag.Card]:
     """The cards that hold all words and do all that is asked."""
     found = {}
@@ -43,6 +43,11 @@ def chosen(
             and (aggregate is None or _accepts(name, aggregate))
         ):
             found[name] = card
+    if not found:
+        asked = " ".join(map(repr, words)) or "all of that"
+        near = difflib.get_close_matches(" ".join(words), swag.ALGORITHMS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(swag.ALGORITHMS)}"
+        raise Usage(f"no algorithm's card has {asked}; {hint}")
     return found
 
 

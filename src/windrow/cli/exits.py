@@ -15,12 +15,12 @@ from rich.console import Console
 from windrow.cli.ending import Interrupted, Usage
 
 
-def new_app(help: str | None = None) -> typer.Typer:
+def new_app(help: str | None = None, completion: bool = False) -> typer.Typer:
     """A command line in plain text, whose errors are left to `exit_code`."""
     return typer.Typer(
         help=help,
         no_args_is_help=False,
-        add_completion=False,
+        add_completion=completion,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},

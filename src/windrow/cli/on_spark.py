@@ -52,7 +52,7 @@ def rows(spark: Any, job: Source, *, stream: bool = False) -> Any:
     else:
         data = reader.schema(_spark_schema(schema, job)).option("mode", "FAILFAST")
         if form == "csv":
-            data = data.option("header", True).option("enforceSchema", False)
+            data = data.option("header", True).option("enforceSchema", False).option("sep", job.input.delimiter)
     if Path(job.input.given).is_dir():
         data = data.option("recursiveFileLookup", True)
     data = data.format(form).load(paths)

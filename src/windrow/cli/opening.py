@@ -10,31 +10,30 @@ from windrow.cli.query_file import QueryFile
 from windrow.errors import WindrowError, how_to_install
 
 
-def opened(query: Path, given: str, input_form: Any, *, allow_code: bool, live: bool, **words: Any) -> Any:
+def opened(file: QueryFile, given: str, input_form: Any, *, allow_code: bool, live: bool, **words: Any) -> Any:
     """The job of `windrow run`, with everything checked that can be before rows are read.
 
     `live`: the query is opened for rows as they come, and may use its store; `words` are a `Job`'s other fields.
     """
-    _need_pyarrow()
+    need_pyarrow()
     from windrow.cli.run import Job
 
-    file = QueryFile(query, allow_code=allow_code)
     if live and words["checkpoint"] is not None and file.file.content.get("store", {}).get("kind") == "memory":
         file.file.refuse("a store in memory does not outlive the process: leave it out, or --checkpoint", "store")
-    job = Job(file, _input(file, given, input_form), **words)
+    job = Job(file, rows_of(file, given, input_form), **words)
     if not live:
         file.query.store = None  # a batch has no use for it
     elif file.query.store is not None:  # opened only now: what is refused has touched nothing
-        job = replace(job, file=QueryFile(query, allow_code=allow_code, open_store=True))
+        job = replace(job, file=QueryFile(file.given, allow_code=allow_code, open_store=True))
     return job
 
 
 def planned(file: QueryFile, given: str, input_form: Any, spark: bool) -> str:
     """The plan over some input."""
-    _need_pyarrow()
+    need_pyarrow()
     from windrow.cli.run import Source
 
-    rows = _input(file, given, input_form)
+    rows = rows_of(file, given, input_form)
     job = Source(file, rows)
     schema = job.schema()
     if spark:
@@ -53,11 +52,11 @@ def planned(file: QueryFile, given: str, input_form: Any, spark: bool) -> str:
 
 def few_rows(query: Path, given: str, input_form: Any, allow_code: bool, most: int) -> tuple[Any, Any]:
     """A query, and at most so many rows of its input."""
-    _need_pyarrow()
+    need_pyarrow()
     from windrow.cli.run import Source
 
     file = QueryFile(query, allow_code=allow_code)
-    rows = _input(file, given, input_form)
+    rows = rows_of(file, given, input_form)
     job = Source(file, rows)
     table = rows.table(job.columns(job.schema()))
     job.check_types(table.schema)
@@ -65,13 +64,14 @@ def few_rows(query: Path, given: str, input_form: Any, allow_code: bool, most: i
     return file.query, table.slice(0, most)
 
 
-def _input(file: QueryFile, given: str, form: Any) -> Any:
+def rows_of(file: QueryFile, given: str, form: Any) -> Any:
+    """The input of a query."""
     from windrow.cli.reading import Input
 
-    return Input(given, form and str(form), file.types, file.query.time, file.check_names, file.nulls)
+    return Input(given, form and str(form), file.types, file.query.time, file.check_names, file.nulls, file.delimiter)
 
 
-def _need_pyarrow() -> None:
+def need_pyarrow() -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:

@@ -42,23 +42,28 @@ _KEYS: dict[str, str] = {
     "store": "a table",
     "types": "a table",
     "nulls": _TEXTS,
+    "delimiter": _TEXT,
 }
+#: keys that are no options of a query
+_ASIDE = ("window", "windows", "aggregates", "store", "types", "nulls", "delimiter")
 
 
 class QueryFile:
     """A query and the file it is from.
 
     Args:
-        path: the file.
+        given: the file, or what one would say.
         allow_code: names of Python code in it are imported.
         open_store: its store is opened; otherwise it only stands for itself in plans.
     """
 
-    def __init__(self, path: Path, *, allow_code: bool = False, open_store: bool = False) -> None:
-        self.file: TomlFile = toml_file.read(path)
+    def __init__(self, given: Path | TomlFile, *, allow_code: bool = False, open_store: bool = False) -> None:
+        self.given = given
+        self.file: TomlFile = given if isinstance(given, TomlFile) else toml_file.read(given)
         self._check_keys()
         self.types: dict[str, str] = self._types()
         self.nulls: list[str] = self.file.content.get("nulls", [])
+        self.delimiter: str = self._delimiter()
         parts = Parts(self.file, allow_code)
         content = self.file.content
         named = content.get("aggregates")
@@ -67,12 +72,10 @@ class QueryFile:
         aggregates = {name: parts.aggregate(given, "aggregates", name) for name, given in named.items()}
         windows = self._windows(parts)
         self.code_from = parts.code_from
-        options = {
-            k: v for k, v in content.items() if k not in ("window", "windows", "aggregates", "store", "types", "nulls")
-        }
+        options = {k: v for k, v in content.items() if k not in _ASIDE}
         self.query = self._made(windows=windows, aggregates=aggregates, **options)
         if "store" in content:  # last: nothing is opened for a query that is refused
-            store = parts.store(content["store"], open_store, path.resolve().parent)
+            store = parts.store(content["store"], open_store, Path(self.file.name).resolve().parent)
             self.query = self._made(windows=windows, aggregates=aggregates, store=store, **options)
 
     def _check_keys(self) -> None:
@@ -90,6 +93,13 @@ class QueryFile:
                 right = isinstance(value, list) and all(isinstance(text, str) for text in value)
             if not right:
                 self.file.refuse(f"{key!r} is {wanted}, not {value!r}", key)
+
+    def _delimiter(self) -> str:
+        said = self.file.content.get("delimiter", ",")
+        found = {"\\t": "\t", "tab": "\t"}.get(said, said)
+        if len(found) != 1 or found in '"\r\n' or not found.isascii():
+            self.file.refuse(f"delimiter is one character, such as ';', or tab, not {said!r}", "delimiter")
+        return found
 
     def _types(self) -> dict[str, str]:
         found = self.file.content.get("types", {})

@@ -39,6 +39,8 @@ ARROW = {
 BLOCK = 8 << 20
 #: rows that are pushed at a time
 ROWS = 1 << 18
+#: rejected rows that are told one by one
+TOLD = 10
 #: so many text files are looked at before anything is read; the others when it is their turn
 PEEKED = 16
 NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
@@ -64,12 +66,15 @@ class Input:
         time: str | None,
         check: Callable[[list[str], str], None],
         nulls: Sequence[str] = (),
+        delimiter: str = ",",
     ) -> None:
-        self.given, self.time, self.check, self.nulls = given, time, check, nulls
+        self.given, self.time, self.check, self.nulls, self.delimiter = given, time, check, nulls, delimiter
         self.files, self.root = _readable(given)
         self.form = form or _form(self.files)
         self.types = {name: ARROW[kind] for name, kind in types.items()}
         self._time_type: pa.DataType | None = None  # of text files: what the time column becomes
+        self._at: tuple[Path, int] | None = None  # the file that is read, and how many of its rows were read before
+        self._lost: list[str] = []  # rows whose time is no time
         self._seen: list[tuple[Path, pa.Table]] = []  # what was read of text files last, for `made_text`
 
     def name(self, file: Path) -> str:
@@ -98,19 +103,26 @@ class Input:
         self.forget()
         tables = []
         for file in self.files:
+            self._at = file, 0
             with _named(file):
                 tables.append(self._whole(file, columns))
+            self._at = None
             self._seen.append((file, tables[-1]))
         target = self._unified([table.schema for table in tables])
         return pa.concat_tables([_conformed(t, target, f) for t, f in zip(tables, self.files, strict=True)])
 
     def batches(self, file: Path, schema: pa.Schema) -> Iterator[pa.Table]:
         """One file's rows, some at a time, as columns of this schema."""
+        read = 0
         with _named(file):
             for batch in self._batches(file, schema):
                 table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
                 for begin in range(0, table.num_rows, ROWS):
-                    yield _conformed(self._timed(table.slice(begin, ROWS)), schema, file)
+                    self._at = file, read + begin
+                    timed = self._timed(table.slice(begin, ROWS))
+                    self._at = None
+                    yield _conformed(timed, schema, file)
+                read += table.num_rows
 
     # Parquet says what it holds; text has to be looked at.
 
@@ -122,7 +134,10 @@ class Input:
             names = pq.read_schema(file).names
         else:
             with pa.input_stream(str(file), compression="detect", buffer_size=1 << 16) as source:
-                names = next(csv.reader(io.TextIOWrapper(source, "utf-8-sig", "replace", newline="")), [])
+                names = next(
+                    csv.reader(io.TextIOWrapper(source, "utf-8-sig", "replace", newline=""), delimiter=self.delimiter),
+                    [],
+                )
         for name, count in Counter(names).items():
             if count > 1:
                 raise WindrowError(f"{file}: the column {name!r} is there {count} times")
@@ -198,10 +213,26 @@ class Input:
             return table
         column = table[self.time]
         if self._as_text() and pa.types.is_string(column.type):
-            column = parsed(column, self._time_type, self.time)
+            texts, column = column, parsed(column, self._time_type, self.time)
+            if self._at is not None and column.null_count:
+                self._note(texts, column)
         elif pa.types.is_temporal(column.type):
             column = column.cast(self._time_type)
         return table.set_column(table.column_names.index(self.time), self.time, column)
+
+    def _note(self, texts: pa.ChunkedArray, times: pa.ChunkedArray) -> None:
+        """Remembers the first rows that are rejected, and why."""
+        assert self._at is not None
+        file, before = self._at
+        for row in pc.indices_nonzero(times.is_null())[: TOLD + 1 - len(self._lost)].to_pylist():
+            text = texts[row].as_py()
+            why = "is empty" if text is None else f"{text!r} is no time"
+            self._lost.append(f"rejected: {file}, row {before + row + 1}: {self.time} {why}")
+
+    def rejections(self) -> list[str]:
+        """Which rows were rejected because of their time, and why: the first of them."""
+        more = ["rejected: there are more"] if len(self._lost) > TOLD else []
+        return self._lost[:TOLD] + more
 
     def _said_types(self, schema: pa.Schema | None) -> dict[str, pa.DataType]:
         """The types to read columns of text files by; pyarrow finds those of the others."""
@@ -220,7 +251,9 @@ class Input:
             quoted_strings_can_be_null=False,
         )
         read = pa.csv.ReadOptions(block_size=BLOCK, use_threads=whole)
-        return (pa.csv.read_csv if whole else pa.csv.open_csv)(file, read_options=read, convert_options=convert)
+        parse = pa.csv.ParseOptions(delimiter=self.delimiter)
+        reader = pa.csv.read_csv if whole else pa.csv.open_csv
+        return reader(file, read_options=read, parse_options=parse, convert_options=convert)
 
     def _json(self, file: Path, *, whole: bool, schema: pa.Schema | None = None) -> Any:
         types = self._said_types(schema)

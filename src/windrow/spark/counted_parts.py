@@ -16,6 +16,7 @@ from windrow.spark.parts import PART, quoted
 from windrow.spark.rows import CONTEXT, Place
 from windrow.spark.statistics import STEP, STEPS, WHICH, Steps, stepped
 from windrow.windows.base import ROWS, TIME, Measure
+from windrow.windows.durations import spelled
 
 #: a part is at least so many windows long, and there are about so many parts a core
 LONG, A_CORE = 4, 4
@@ -131,7 +132,7 @@ def told(query: Query, parts: Mapping[Steps, Cuts]) -> str:
     number, keys = sum(len(cuts.begin) for cuts in parts.values()), len(parts)
     which = f"rows of {keys} large {'key' if keys == 1 else 'keys'}" if query.by else "rows"
     by_time = _longest(query, TIME)
-    before = f"{reach(query):,} rows{f', or {by_time / 1e6:g} s,' if by_time else ''} before it as context"
+    before = f"{reach(query):,} rows{f', or {spelled(by_time)},' if by_time else ''} before it as context"
     counted = "two small jobs have counted rows, so that parts are even"
     return f"puts {which} into {number} parts of time, each with the {before}; {counted}"
 

@@ -23,6 +23,7 @@ from windrow.spark.plan import ANSWERS, Plan, arrow_schema, beside, mapped
 from windrow.spark.rows import CONTEXT, Beside, CountedRows, Place, SortedRows
 from windrow.spark.shapes import result_schema
 from windrow.spark.stream_plan import AsStream, too_far_ahead
+from windrow.windows.durations import spelled
 
 #: breaks ties of equal times: the input's own order
 TIE = "__windrow_tie"
@@ -150,7 +151,7 @@ class BySlices(OfSlices):
             data = data.sortWithinPartitions(*map(quoted, order), TIE).drop(TIE)
             by = "".join(f"{name}, " for name in query.by)
             large = ": a sample has shown keys that are too large for a task" if by else ""
-            self._step(EXCHANGE, f"of the rows, by {by}parts of {parts.length(query) / 1e6:g} s{large}")
+            self._step(EXCHANGE, f"of the rows, by {by}parts of {spelled(parts.length(query))}{large}")
             self._step(SORT, f"of the rows, by {', '.join(order)}: an aggregate here needs their order")
         data = mapped(data, Folded(query, partials, order), partials)
         why = f" (not by Spark itself: {self.why})" if self.why else ""
@@ -171,8 +172,8 @@ class ByRows(Plan):
             data, by = parts.with_context(query, data), (*by, parts.PART)
             self._step(
                 SPARK,
-                f"puts rows into parts of {parts.length(query) / 1e6:g} s, each with the "
-                f"{parts.reach(query) / 1e6:g} s before it as context, so that a large key is no task of its own",
+                f"puts rows into parts of {spelled(parts.length(query))}, each with the "
+                f"{spelled(parts.reach(query))} before it as context, so that a large key is no task of its own",
             )
         elif counted_parts.counting(query) and (found := self._counted_parts()):
             data, by = counted_parts.with_context(query, data, found), (*by, parts.PART)

@@ -19,7 +19,7 @@ from windrow.spark.listening import OBSERVED
 from windrow.spark.parts import micros_in, micros_of, quoted
 from windrow.spark.plan import Plan, arrow_schema, mapped, quiet
 from windrow.spark.shapes import result_schema
-from windrow.windows.durations import instant, micros
+from windrow.windows.durations import instant, micros, spelled
 
 #: how Spark marks the column that has a watermark
 WATERMARK = "spark.watermarkDelayMs"
@@ -120,7 +120,7 @@ class AsStream(Plan):
             self._step(SPARK, "watermark: the DataFrame's own")
         elif query.time is not None:
             data = data.withWatermark(streams.WHEN, f"{query.lateness} microseconds")
-            self._step(SPARK, f"watermark: {query.lateness / 1e6:g} s behind the newest row")
+            self._step(SPARK, f"watermark: {spelled(query.lateness)} behind the newest row")
         # without the column that has the watermark Spark drops nothing: which rows are late is told row by row
         return data.select(*PACK)
 
