@@ -66,6 +66,13 @@ def test_sliding_by_time():
     assert found(win.sliding("10 minutes", every="5 minutes")) == expected
 
 
+def test_windows_closed_on_the_right():
+    picture = query(win.tumbling("4 minutes", closed="right")).draw(ROWS)
+    for bar in bars(picture):
+        held = [t for t in AT if minutes(bar.start) < t <= minutes(bar.end)]
+        assert bar.edges == "(]" and [minutes(place) for place in bar.rows] == held
+
+
 def test_sliding_by_rows():
     expected = [(s, s + 4, list(range(s, s + 4)), str(sum(X[s : s + 4]))) for s in range(0, 10, 2)]
     assert found(win.sliding(4, every=2)) == expected

@@ -156,9 +156,12 @@ class _Asked:
         answers = [result.objects(each, at) for each in query.aggregates]
         keys = list(zip(*(result.objects(each, at) for each in query.by), strict=True)) if query.by else [()] * len(at)
         codes = self._codes()
+        edges_of = query.windows[name].brackets
         found: dict[int, list[Bar]] = {}
         for low, high, rows, key, *values in zip(*edges, held, keys, *answers, strict=True):
-            bar = self._bar(low, high, [float(places[row]) for row in rows or ()], values, "[)", self._axis(measure))
+            bar = self._bar(
+                low, high, [float(places[row]) for row in rows or ()], values, edges_of, self._axis(measure)
+            )
             found.setdefault(codes.get(repr(key), 0), []).append(bar)
         for code, bars in found.items():
             lanes[code].groups[name if query.named else ""] = sorted(bars, key=lambda bar: (bar.start, bar.end))

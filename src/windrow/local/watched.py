@@ -181,7 +181,7 @@ def _bars(query: Query, frame: Frame, row: int, number: int) -> list[tuple[Measu
         low, high = (_place(query, frame, side, row, measure) for side in query.edge_names()[measure])
         answers = [shown(_value(frame, each, row)) for each in query.aggregates]
         label = ", ".join(filter(None, [key, name if query.named else ""]))
-        return [(measure, Bar(low, high, (), answers, "[)", "\n".join(answers), label))]
+        return [(measure, Bar(low, high, (), answers, query.windows[name].brackets, "\n".join(answers), label))]
     found = []
     for name, window in query.windows.items():
         measure = window.measure if window.measure.kind == "column" else TIME if query.time is not None else ROWS

@@ -189,6 +189,9 @@ class Window:
 
     # How it is shown.
 
+    #: which ends belong to a window that reports once
+    brackets: ClassVar[str] = "[)"
+
     def span(self, at: float) -> tuple[float, float, str] | None:
         """For windows by row: from where to where the window of a row at `at` goes, and its brackets.
 

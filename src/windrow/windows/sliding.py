@@ -281,6 +281,8 @@ class Periodic(Window):
 class RightClosed(Periodic):
     """(start, end] instead: as [start, end) with edges one tick later."""
 
+    brackets: ClassVar[str] = "(]"
+
     @property
     def shift(self) -> int:
         return 1
