@@ -14,7 +14,7 @@ import pytest
 import windrow
 from tests.aggregates.test_compiled import CASES
 from windrow import agg, win
-from windrow.engine import background, kernel
+from windrow.engine import background, compiler, kernel  # numba is there: to import it would count, too
 from windrow.engine.kernel import cached, compiling, whole
 
 WINDOWS = {"sliding": win.sliding("5 seconds", every="2 seconds"), "trailing": win.trailing("5 seconds")}
@@ -206,8 +206,6 @@ def test_what_is_on_disk_is_loaded_early(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_the_disk_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """To know a kernel's name on disk takes a fingerprint of all that it consists of."""
-    from windrow.engine import compiler
-
     asked: list[tuple] = []
     monkeypatch.setenv("WINDROW_COMPILE", "auto")
     monkeypatch.setattr(compiler, "on_disk", lambda made, arguments: bool(asked.append(arguments)))
