@@ -260,7 +260,7 @@ def _by_values(facts, runs, values, starts, known, lo, hi, by_run):
         for i in range(begin, z):
             ring[o + (e & m)] = values[i]
             e += 1
-        peak = waiting = 0
+        peak, waiting = 0, before - h  # those that wait already are in the queue beside the first new row
         for i in range(begin, z):
             now = values[i]
             row = before + i - begin
