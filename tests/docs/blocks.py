@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 from markdown_it import MarkdownIt
 
@@ -136,7 +137,8 @@ def commanded(words: list[str]) -> tuple[int, str]:
             code = main(words[1:])
         else:
             assert words[0] == "python" and len(words) == 2, f"no way to run {words}"
-            runpy.run_path(str(ROOT / words[1]), run_name="__main__")
+            with mock.patch.object(sys, "argv", words[1:]):  # not this run's own
+                runpy.run_path(str(ROOT / words[1]), run_name="__main__")
     return code, said.getvalue()
 
 
