@@ -31,9 +31,6 @@ NUMBERS = {
     "most": agg.max("f"),
     "least": agg.min("big"),
     "width": agg.value_range("i"),
-    "spread": agg.stddev("f2"),
-    "same": agg.var_pop("same"),
-    "fit": agg.corr("f2", "i"),
 }
 OTHERS = {
     "pair": agg.count("f", "i"),
@@ -48,13 +45,8 @@ OTHERS = {
     "mid": agg.mean("ts"),
     "length": agg.value_range("ts"),
     "width": agg.value_range("f"),
-    "pop": agg.stddev_pop("i"),
-    "flags": agg.variance("flag"),
     "root": agg.geometric_mean("f"),
     "weighted": agg.weighted_mean("f2", "i"),
-    "both": agg.covar_samp("f2", "i"),
-    "slope": agg.regr_slope("i", "f2"),
-    "flat": agg.corr("same", "i"),
 }
 
 
@@ -78,7 +70,6 @@ def rows(seed: int, n: int = 30) -> dict[str, list]:
         "big": holed([NEAR[j] for j in rng.integers(0, len(NEAR), n)]),
         "f": holed(f.tolist()),
         "f2": holed((np.round(rng.normal(size=n), 2) + rng.choice([0, 1e6])).tolist()),
-        "same": [0.1 if seed % 3 else 1e200] * n,
         "flag": holed((rng.random(n) < 0.5).tolist()),
         "d": holed([datetime.date(1969, 12, 28) + datetime.timedelta(int(v)) for v in rng.integers(0, 9, n)]),
     }
@@ -165,7 +156,11 @@ def test_who_folds_and_why(spark):
     frame = frame_of(spark, [1, 2], "long")
     windows = win.tumbling("1 minute")
     own = windrow.Aggregate(lambda x: x, lambda a, b: a + b, identity=0, commutative=True, name="mine")
-    for aggregates, why in (({"y": own("x")}, "mine(x) has no form"), ({"y": agg.last("x")}, "order of rows")):
+    for aggregates, why in (
+        ({"y": own("x")}, "mine(x) has no form"),
+        ({"y": agg.stddev("x")}, "stddev(x) has no form"),
+        ({"y": agg.last("x")}, "order of rows"),
+    ):
         query = windrow.Query(time="ts", windows=windows, aggregates={**COUNT, **aggregates})
         with pytest.raises(WindrowError, match=re.escape(why)):
             windrow.spark.run(query, frame, fold="spark")
@@ -202,7 +197,3 @@ def test_bad_rows_are_errors(spark):
     large = spark.createDataFrame([(1, 2**62), (2, 2**62)], "ts long, x long")
     with pytest.raises(Exception, match=r"does not fit a 64-bit integer \(window"):
         whole.run(large).collect()
-    spread = windrow.Query(time="ts", windows=win.tumbling("1 minute"), aggregates={"x": agg.stddev("y")})
-    huge = spark.createDataFrame([(1, 1e200), (2, 2e200)], "ts long, y double")
-    with pytest.raises(Exception, match="beyond 1e150"):
-        spread.run(huge).collect()

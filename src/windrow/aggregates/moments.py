@@ -138,20 +138,6 @@ def paper_stddev_pop(p):
     return math.sqrt((0.0 if m2 < 0.0 else m2) / p[0])
 
 
-# In SQL. Its own mean is a sum that was rounded, then divided: means of constants would differ, and their M2 not be 0.
-# Its M2 is merged with that of no rows by a product that leaves the range of a float where values are huge.
-SQL_MEAN = "CASE WHEN min({x}) = max({x}) THEN min({x}) ELSE avg({x}) END"
-SQL_HUGE = (
-    "CASE WHEN greatest(-min({x}), max({x})) > 1e150 AND greatest(-min({x}), max({x})) < DOUBLE('Infinity') "
-    "THEN CAST(raise_error('values beyond 1e150 are not for a variance of Spark: use fold=python') AS DOUBLE) "
-)
-SQL_M2 = (
-    "CASE WHEN min({x}) = max({x}) THEN min({x}) - min({x}) ELSE " + SQL_HUGE + "ELSE var_pop({x}) * count({x}) END END"
-)
-SQL_NO_DISTANCE = "count({x}) * 0.0D"
-SQL_MOMENTS = ("count({x})", SQL_MEAN, SQL_NO_DISTANCE, SQL_M2)
-
-
 def build(
     name: str, value: Callable, sized_value: Callable, paper_value: Callable, defined: Callable | None = None
 ) -> dict[str, Builtin]:
@@ -166,16 +152,15 @@ def build(
         lower: Callable,
         width: int,
         sized: Sized | None = None,
-        sql: tuple[str, ...] | None = None,
     ) -> Builtin:
         def numeric(dtypes: Sequence[str]) -> Numeric:
-            return Numeric(lift, combine, lower, (0.0,) * width, defined=defined, sized=sized, sql=sql)
+            return Numeric(lift, combine, lower, (0.0,) * width, defined=defined, sized=sized)
 
         plain_lower = lower if defined is None else where(defined, lower)
         return Builtin(name, plain_lift, combine, plain_lower, commutative=True, result="float64", numeric=numeric)
 
     return {
-        "moments": form(lift_moments, lift_moments_plain, chan, value, 4, sized, SQL_MOMENTS),
+        "moments": form(lift_moments, lift_moments_plain, chan, value, 4, sized),
         "paper": form(lift_squares, lift_squares_plain, add_three, paper_value, 3),
     }
 

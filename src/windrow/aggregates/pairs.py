@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from windrow.aggregates.base import Aggregate, Builtin, Numeric
-from windrow.aggregates.moments import SQL_M2, SQL_MEAN, SQL_NO_DISTANCE
 from windrow.aggregates.values import bind, real, where
 
 
@@ -77,24 +76,9 @@ def slope_of(p):
     return p[5] / (p[7] if p[7] != 0.0 else math.nan)
 
 
-SQL_PAIRS = (
-    "count({x})",
-    SQL_MEAN,
-    SQL_NO_DISTANCE,
-    SQL_MEAN.replace("{x}", "{y}"),
-    SQL_NO_DISTANCE,
-    # where one of them does not vary, they do not vary together
-    "CASE WHEN min({x}) = max({x}) THEN (min({x}) - min({x})) + (sum({y}) - sum({y})) "
-    "WHEN min({y}) = max({y}) THEN (min({y}) - min({y})) + (sum({x}) - sum({x})) "
-    "ELSE covar_pop({x}, {y}) * count({x}) END",
-    SQL_M2,
-    SQL_M2.replace("{x}", "{y}"),
-)
-
-
 def build(name: str, lift: Callable, defined: Callable, value: Callable) -> Builtin:
     def numeric(dtypes: Sequence[str]) -> Numeric:
-        return Numeric(lift_pair, combine_pairs, value, (0.0,) * 8, defined=defined, sql=SQL_PAIRS)
+        return Numeric(lift_pair, combine_pairs, value, (0.0,) * 8, defined=defined)
 
     return Builtin(
         name, lift, combine_pairs, where(defined, value), commutative=True, result="float64", numeric=numeric
