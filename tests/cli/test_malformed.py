@@ -90,8 +90,8 @@ CHANGED = [  # what is in the good query, what stands there instead, what is sai
     ('"2 hours"', '"292471209 weeks"', ":7: ", "64 bits"),
     (WINDOW, '[window]\nkind = "session"\ngap = 5\n', ":7: gap is a duration"),
     (WINDOW, '[window]\nkind = "trailing"\nrange = 3\nclosed = "up"\n', ":8: closed is right, left, both or none"),
-    (WINDOW, '[window]\nkind = "punctuated"\npredicate = "len <"\n', ":7: predicate 'len <'"),
-    (WINDOW, '[window]\nkind = "punctuated"\npredicate = "__import__(\'os\')"\n', ":7: predicate", "only functions"),
+    (WINDOW, '[window]\nkind = "punctuated"\npredicate = "len <"\n', ":7: expression 'len <'"),
+    (WINDOW, '[window]\nkind = "punctuated"\npredicate = "__import__(\'os\')"\n', ":7: expression", "only functions"),
     (WINDOW, '[window]\nkind = "punctuated"\npredicate = 3\n', ":7: 'predicate' is a text, not 3"),
     (WINDOW, '[window]\nkind = "punctuated"\npredicate = "lenn > 3"\n', ":5: calls.csv has no column 'lenn'"),
     (WINDOW, '[window]\nkind = "landmark"\nbegin = "len > 3"\nevery = 0\n', ":8: every must be more than 0"),
@@ -189,7 +189,6 @@ def test_code_that_cannot_be_loaded(said, place):
     [
         (("run",), "QUERY"),
         (("run", "query.toml"), "--input"),
-        (RUN[:4], "--output"),
         ((*RUN, "--engine", "flink"), "--engine"),
         ((*RUN, "--format", "xls"), "--format"),
         ((*RUN, "--input-format", "xml"), "--input-format"),

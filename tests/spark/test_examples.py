@@ -30,5 +30,8 @@ def test_fraud(spark, tmp_path, capsys):
     capsys.readouterr()
     fraud.show(sent)
     shown = [block for page in PAGES for block in blocks(page) if command_on_spark(block)]
-    assert [block.text.splitlines()[0] for block in shown] == ["$ python examples/fraud.py"]
+    assert [block.text.splitlines()[0] for block in shown] == [
+        "$ python examples/fraud.py",
+        "$ python examples/upserts.py",
+    ]
     assert stripped(capsys.readouterr().out) == stripped(shown[0].text)[1:]

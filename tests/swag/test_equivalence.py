@@ -142,7 +142,8 @@ def test_every_aggregate_has_a_case() -> None:
     covered = {case.make().name for case in CASES}
     from windrow import agg
 
-    assert set(agg.__all__) <= covered | {"join"}, set(agg.__all__) - covered
+    aliases = {"avg", "std", "var"}
+    assert set(agg.__all__) - aliases <= covered | {"join"}, set(agg.__all__) - covered
 
 
 def test_the_list_is_complete() -> None:

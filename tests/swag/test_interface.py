@@ -67,7 +67,7 @@ def test_what_cannot_be_done_is_refused_by_name() -> None:
 
 
 def test_public_names() -> None:
-    names = "Aggregate Query agg errors local spark stores swag warm win"
+    names = "Aggregate Query agg errors expr local spark stores swag warm win"
     assert sorted(windrow.__all__) == names.split()
     classes = """
         Recalculate SubtractOnEvict TwoStacks TwoStacksLite ABA DABA DABALite FlatFAT ReactiveAggregator BInt FlatFIT
@@ -79,7 +79,7 @@ def test_public_names() -> None:
         count sum min max mean product geometric_mean variance var_pop stddev stddev_pop max_count min_count max_by
         min_by first last first_n last_n collect_list collect_set concat value_range top_k count_distinct mode bool_and
         bool_or weighted_mean corr covar_samp regr_slope skewness kurtosis histogram longest_increasing_run
-        approx_count_distinct approx_percentile bloom count_min frequent_items join
+        approx_count_distinct approx_percentile bloom count_min frequent_items join avg std var
     """
     assert sorted(names.split()) == sorted(agg.__all__)
 

@@ -12,6 +12,7 @@ import pytest
 
 import windrow
 from windrow import agg, win
+from windrow.local import watched
 from windrow.watching import server as serving
 
 BEGIN = np.datetime64("2024-05-01T06:00", "us")
@@ -52,7 +53,8 @@ def event(address: str) -> dict:
     raise AssertionError("no event")
 
 
-def test_numbers_are_those_of_the_query():
+def test_numbers_are_those_of_the_query(monkeypatch):
+    monkeypatch.setattr(watched, "EVERY", 0)  # the size is measured now and then
     live = query().open()
     with live.serve() as page:
         for first in range(0, 1000, 100):
