@@ -106,7 +106,7 @@ def test_without_a_key(read):
     """Rows and time in one query: neither is a reason for one task."""
     table = rows()
     query = windrow.Query(time="ts", windows=TRAILING["rows and time"], aggregates={"text": agg.concat("w")})
-    assert "each with the 5 rows, or 40 s, before it as context" in check(query, read(table), table)
+    assert "each with the 5 rows, or 40 seconds, before it as context" in check(query, read(table), table)
 
 
 def test_windows_longer_than_parts(read):
