@@ -213,3 +213,4 @@ def test_the_page_of_a_stream(spark, tmp_path):
         told = [t for t in map(trigger, running.recentProgress) if t.rows_in]
         assert page.source.counts()["rows_in"] == sum(t.rows_in for t in told) >= 600
         assert page.source.picture().count('class="bar"') == min(14, len(told))
+    assert callable(windrow.spark.watch)  # the page's module has another name, which does not hide it

@@ -122,7 +122,7 @@ def watch(stream: Any, query: Query | None = None, *, port: int = 0, host: str =
         port: 0 takes a free one.
         host: only this machine by default. The page has no password: who reaches the port sees it.
     """
-    return import_module("windrow.spark.watch").StreamPage(stream, query, host, port)
+    return import_module("windrow.spark.stream_page").StreamPage(stream, query, host, port)
 
 
 def check_state(query: Query, data: Any, checkpoint: Any, operator: int = 0, key: bytes | None = None) -> bool:
